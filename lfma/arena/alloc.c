@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocate: the short way through the zones, and the long way that coalesces and proves why it failed. */
+#include "arena/arena.h"
+
+/* Looks at a moving arena before LFMA_E_AGAIN; each reads the page map once. */
+#define LOOKS_MAX 32u
+#define FLAGS_KNOWN ((unsigned)LFMA_ALLOC_NO_COALESCE)
+
+struct request {
+    lfma_arena *arena;
+    lfma__owner *owner;
+    uint32_t home;
+    unsigned order;
+    unsigned flags;
+};
+
+struct found {
+    uint64_t zone;
+    uint64_t page; /* LFMA__NONE: not found */
+};
+
+static const struct found not_found = { 0, LFMA__NONE };
+
+static inline uint64_t home_zone(const struct request *r)
+{
+    return r->arena->zone_count == 1 ? 0 : r->home % r->arena->zone_count;
+}
+
+static inline uint64_t next_zone(const struct request *r, uint64_t zone)
+{
+    return zone + 1 < r->arena->zone_count ? zone + 1 : 0;
+}
+
+/* Threads that share a home zone start at different slices of it; thread 0 of a zone at the lowest. */
+static inline uint32_t home_in_zone(const struct request *r)
+{
+    return r->arena->zone_count == 1 ? r->home : r->home / r->arena->zone_count;
+}
+
+static struct found find_by_hints(const struct request *r)
+{
+    uint64_t zone = home_zone(r);
+    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r, zone)) {
+        const uint64_t page = lfma__zone_alloc(lfma__arena_zone(r->arena, zone), r->owner, r->order, home_in_zone(r));
+        if (LFMA_LIKELY(page != LFMA__NONE))
+            return (struct found){ zone, page };
+    }
+    return not_found;
+}
+
+static struct found find_by_scan(const struct request *r)
+{
+    uint64_t zone = home_zone(r);
+    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r, zone)) {
+        const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(r->arena, zone), r->owner, r->order);
+        if (page != LFMA__NONE)
+            return (struct found){ zone, page };
+    }
+    return not_found;
+}
+
+/* Join blocks until one is large enough. */
+static struct found find_by_joining(const struct request *r, lfma__meter *meter)
+{
+    lfma__join join = { .meter = meter, .owner = r->owner, .want = r->order };
+    uint64_t zone = 0;
+    (void)lfma__arena_coalesce(r->arena, &join, &zone);
+    if (join.kept_page == LFMA__NONE)
+        return not_found;
+    lfma__zone_hand_out(lfma__arena_zone(r->arena, zone), r->owner, join.kept_page, join.kept_order, r->order);
+    return (struct found){ zone, join.kept_page };
+}
+
+static int proved(const struct request *r)
+{
+    const lfma__owners_seen before = lfma__arena_read_owners(r->arena);
+    if (before.in_flight)
+        return LFMA_E_AGAIN;
+    lfma__survey survey = { 0 };
+    for (uint64_t i = 0; i < r->arena->zone_count; i++)
+        lfma__zone_survey(lfma__arena_zone(r->arena, i), r->order, &survey);
+    if (survey.has_run)
+        return LFMA_OK;
+    const lfma__owners_seen after = lfma__arena_read_owners(r->arena);
+    if (after.in_flight || after.sum != before.sum)
+        return LFMA_E_AGAIN;
+    return survey.pages_free < (uint64_t)1 << r->order ? LFMA_E_NOMEM : LFMA_E_FRAGMENTED;
+}
+
+/*
+ * No hint led to a block. Join, within the budget; when that does not help either, prove that no aligned run of the
+ * size is free, or find out where it is: unhinted (its freer was stopped), not joined (another coalescer was at it), or free
+ * since. A bounded number of times.
+ */
+static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
+{
+    lfma_budget budget = r->arena->coalesce;
+    if (r->flags & LFMA_ALLOC_NO_COALESCE)
+        budget = (lfma_budget)LFMA_BUDGET_NONE;
+    lfma__meter meter;
+    lfma__meter_start(&meter, budget, r->arena->clock, r->arena->clock_context);
+    const bool may_join = r->order > 0 && !meter.spent;
+
+    for (unsigned look = 0; look < LOOKS_MAX; look++) {
+        if (may_join) {
+            *found = find_by_joining(r, &meter);
+            if (found->page != LFMA__NONE)
+                return LFMA_OK;
+            if (meter.spent)
+                return LFMA_E_BUDGET;
+        }
+        const int proof = proved(r);
+        if (proof == LFMA_E_NOMEM || proof == LFMA_E_FRAGMENTED)
+            return proof;
+        *found = find_by_scan(r);
+        if (found->page != LFMA__NONE)
+            return LFMA_OK;
+        if (proof == LFMA_OK && r->order > 0 && !may_join)
+            return LFMA_E_BUDGET;
+    }
+    return LFMA_E_AGAIN;
+}
+
+static enum lfma__counter counter_of(int code)
+{
+    switch (code) {
+    case LFMA_E_NOMEM:
+        return LFMA__FAILED_NOMEM;
+    case LFMA_E_FRAGMENTED:
+        return LFMA__FAILED_FRAGMENTED;
+    case LFMA_E_BUDGET:
+        return LFMA__FAILED_BUDGET;
+    case LFMA_E_AGAIN:
+        return LFMA__FAILED_AGAIN;
+    default:
+        LFMA_ASSERT(code == LFMA_E_NEVER);
+        return LFMA__FAILED_NEVER;
+    }
+}
+
+/* bytes >= 1; at least 2^order_least pages. */
+static inline int alloc_order(lfma_arena *arena, size_t bytes, unsigned order_least, unsigned flags, void **ret_block)
+{
+    const uint64_t last_page = (uint64_t)(bytes - 1) >> arena->page_shift;
+    unsigned order = last_page == 0 ? 0 : lfma__log2_floor(last_page) + 1;
+    if (order < order_least)
+        order = order_least;
+
+    const lfma__caller caller = lfma__arena_enter(arena);
+    const struct request request = { arena, caller.owner, lfma__caller_home(caller), order, flags };
+    int code = LFMA_OK;
+    struct found found = not_found;
+    if (LFMA_UNLIKELY(order > arena->order_max)) {
+        code = LFMA_E_NEVER;
+    } else {
+        found = find_by_hints(&request);
+        if (LFMA_UNLIKELY(found.page == LFMA__NONE))
+            code = alloc_slowly(&request, &found);
+    }
+    if (LFMA_LIKELY(code == LFMA_OK)) {
+        *ret_block = (void *)(arena->base + (found.zone << arena->zone_shift) + (found.page << arena->page_shift));
+        lfma__owner_count(caller.owner, LFMA__ALLOCS, 1);
+        lfma__owner_count(caller.owner, LFMA__BYTES_REQUESTED, bytes);
+        lfma__owner_count(caller.owner, LFMA__BYTES_RESERVED, (uint64_t)1 << (order + arena->page_shift));
+    } else {
+        lfma__owner_count(caller.owner, counter_of(code), 1);
+    }
+    lfma__arena_leave(caller);
+    return code;
+}
+
+int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block)
+{
+    if (LFMA_UNLIKELY(!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0))
+        return LFMA_E_INVALID;
+    return alloc_order(arena, bytes, 0, flags, ret_block);
+}
+
+void *lfma_alloc(lfma_arena *arena, size_t bytes)
+{
+    void *block = NULL;
+    return lfma_try_alloc(arena, bytes, 0, &block) == LFMA_OK ? block : NULL;
+}
+
+int lfma_try_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment, unsigned flags, void **ret_block)
+{
+    if (!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0 || (alignment & (alignment - 1)) != 0)
+        return LFMA_E_INVALID;
+    /* A block is aligned to its size (A1): an alignment is a least order. 0 & -1 passes above and means the natural one. */
+    const unsigned shift = alignment ? lfma__log2_floor(alignment) : 0;
+    const unsigned order_least = shift > arena->page_shift ? shift - arena->page_shift : 0;
+    return alloc_order(arena, bytes, order_least, flags, ret_block);
+}
+
+void *lfma_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment)
+{
+    void *block = NULL;
+    return lfma_try_alloc_aligned(arena, bytes, alignment, 0, &block) == LFMA_OK ? block : NULL;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Create and destroy: from a configuration to a geometry, from a geometry to memory. */
+#include "arena/arena.h"
+
+#define PAGE_BYTES_MIN ((uint64_t)64)
+#define PAGE_BYTES_MAX ((uint64_t)1 << 30)
+#define PAGE_BYTES_DEFAULT ((uint64_t)4096)
+#define ARENA_BYTES_MAX ((uint64_t)1 << 46)
+#define ZONES_DEFAULT 16u /* when the largest block leaves room for several zones */
+#define THREADS_DEFAULT 256u
+#define FLAGS_KNOWN ((uint32_t)LFMA_HARDENED)
+
+struct geometry {
+    uint64_t bytes;
+    uint32_t page_shift;
+    uint32_t zone_shift;
+    uint32_t order_max;
+    uint32_t threads_max;
+    uint64_t zone_count;
+};
+
+static bool is_power_of_two(uint64_t x)
+{
+    return x != 0 && (x & (x - 1)) == 0;
+}
+
+/* The largest block: as configured, or the largest that fits. */
+static bool choose_block(const lfma_arena_config *config, struct geometry *g)
+{
+    const uint64_t pages = g->bytes >> g->page_shift;
+    const unsigned order_fits = lfma__log2_floor(pages < LFMA__ZONE_PAGES_MAX ? pages : LFMA__ZONE_PAGES_MAX);
+    g->order_max = order_fits;
+    if (config->block_bytes_max == 0)
+        return true;
+    if (config->block_bytes_max > g->bytes)
+        return false;
+    const uint64_t block_pages = ((config->block_bytes_max - 1) >> g->page_shift) + 1;
+    g->order_max = lfma__log2_ceil(block_pages);
+    return g->order_max <= order_fits;
+}
+
+/* The zones: as configured; else one, or sixteen when the largest block leaves room for them. */
+static bool choose_zones(const lfma_arena_config *config, struct geometry *g)
+{
+    const unsigned block_shift = g->order_max + g->page_shift;
+    const unsigned zone_shift_max = lfma__log2_floor(LFMA__ZONE_PAGES_MAX) + g->page_shift;
+    const unsigned whole_shift = lfma__log2_ceil(g->bytes);
+    uint64_t shift = whole_shift;
+    if (config->zone_bytes != 0) {
+        shift = lfma__log2_ceil(config->zone_bytes);
+        if (shift < block_shift || shift > zone_shift_max)
+            return false;
+        if (shift > whole_shift)
+            shift = whole_shift;
+    } else if (config->block_bytes_max != 0) {
+        const unsigned share_shift = lfma__log2_ceil((g->bytes - 1) / ZONES_DEFAULT + 1);
+        const unsigned least_shift = block_shift + lfma__log2_ceil(ZONES_DEFAULT);
+        shift = share_shift > least_shift ? share_shift : least_shift;
+    }
+    if (shift > zone_shift_max)
+        shift = zone_shift_max;
+    g->zone_shift = (uint32_t)shift;
+    g->zone_count = ((g->bytes - 1) >> g->zone_shift) + 1;
+    return g->zone_count <= UINT32_MAX;
+}
+
+static bool choose_geometry(const lfma_arena_config *config, struct geometry *g)
+{
+    const uint64_t page_bytes = config->page_bytes ? config->page_bytes : PAGE_BYTES_DEFAULT;
+    if (!is_power_of_two(page_bytes) || page_bytes < PAGE_BYTES_MIN || page_bytes > PAGE_BYTES_MAX)
+        return false;
+    if (config->bytes == 0 || config->bytes > ARENA_BYTES_MAX)
+        return false;
+    if ((config->flags & ~FLAGS_KNOWN) != 0 || config->threads_max > LFMA__THREADS_MAX)
+        return false;
+    g->page_shift = lfma__log2_floor(page_bytes);
+    g->bytes = lfma__round_up(config->bytes, page_bytes);
+    g->threads_max = config->threads_max ? config->threads_max : THREADS_DEFAULT;
+    return choose_block(config, g) && choose_zones(config, g);
+}
+
+/* The layouts of a full zone and of the last one, which may be shorter. */
+static void choose_layouts(const struct geometry *g, lfma__zone *full, lfma__zone *last)
+{
+    const uint64_t zone_bytes = (uint64_t)1 << g->zone_shift;
+    const uint64_t last_bytes = g->bytes - (g->zone_count - 1) * zone_bytes;
+    lfma__zone_layout(last, last_bytes >> g->page_shift, g->order_max);
+    if (g->zone_count > 1)
+        lfma__zone_layout(full, zone_bytes >> g->page_shift, g->order_max);
+    else
+        *full = *last;
+}
+
+static lfma_arena *make_arena(const lfma_arena_config *config, const struct geometry *g)
+{
+    lfma__zone full, last;
+    choose_layouts(g, &full, &last);
+    const uint64_t owners_offset = lfma__round_up(sizeof(lfma_arena), LFMA_LINE_BYTES);
+    const uint64_t zones_offset = owners_offset + (g->threads_max + (uint64_t)1) * sizeof(lfma__owner);
+    const uint64_t metadata_bytes = zones_offset + (g->zone_count - 1) * full.bytes + last.bytes;
+
+    char *const metadata = lfma__os_reserve(metadata_bytes, LFMA_LINE_BYTES);
+    if (!metadata)
+        return NULL;
+    void *const payload = lfma__os_reserve(g->bytes, (uint64_t)1 << (g->order_max + g->page_shift));
+    if (!payload) {
+        lfma__os_release(metadata, metadata_bytes);
+        return NULL;
+    }
+
+    lfma_arena *const arena = (lfma_arena *)(void *)metadata;
+    *arena = (lfma_arena){ .base = (uintptr_t)payload,
+                           .bytes = g->bytes,
+                           .page_shift = g->page_shift,
+                           .zone_shift = g->zone_shift,
+                           .zone_count = (uint32_t)g->zone_count,
+                           .order_max = g->order_max,
+                           .threads_max = g->threads_max,
+                           .hardened = (config->flags & LFMA_HARDENED) != 0,
+                           .zone_stride = full.bytes,
+                           .zones = metadata + zones_offset,
+                           .owners = (lfma__owner *)(void *)(metadata + owners_offset),
+                           .metadata_bytes = metadata_bytes,
+                           .coalesce = config->coalesce,
+                           .clock = config->clock ? config->clock : lfma__os_clock,
+                           .clock_context = config->clock_context };
+    arena->owners[g->threads_max].shared = 1;
+    for (uint64_t i = 0; i < g->zone_count; i++)
+        lfma__zone_init(lfma__arena_zone(arena, i), i + 1 < g->zone_count ? &full : &last);
+    return arena;
+}
+
+int lfma_arena_create(const lfma_arena_config *config, lfma_arena **ret_arena)
+{
+    struct geometry geometry = { 0 };
+    if (!config || !ret_arena || config->size != sizeof *config || !choose_geometry(config, &geometry))
+        return LFMA_E_INVALID;
+    lfma__thread_init();
+    lfma_arena *const arena = make_arena(config, &geometry);
+    if (!arena)
+        return LFMA_E_OS;
+    *ret_arena = arena;
+    return LFMA_OK;
+}
+
+int lfma_arena_destroy(lfma_arena *arena)
+{
+    if (!arena)
+        return LFMA_OK;
+    lfma__survey survey = { 0 };
+    for (uint64_t i = 0; i < arena->zone_count; i++)
+        lfma__zone_survey(lfma__arena_zone(arena, i), 0, &survey);
+    if (survey.pages_free != arena->bytes >> arena->page_shift)
+        return LFMA_E_BUSY;
+    lfma_arena_destroy_forced(arena);
+    return LFMA_OK;
+}
+
+void lfma_arena_destroy_forced(lfma_arena *arena)
+{
+    if (!arena)
+        return;
+    lfma__os_release((void *)arena->base, arena->bytes);
+    lfma__os_release(arena, arena->metadata_bytes);
+}

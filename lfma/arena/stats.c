@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What an arena holds and has done; the proof of its invariants. */
+#include "arena/arena.h"
+
+static uint64_t sum_counter(const lfma_arena *arena, enum lfma__counter counter)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= arena->threads_max; i++)
+        sum += lfma__a64_load_relaxed(&arena->owners[i].counters[counter]); /* E0: figures */
+    return sum;
+}
+
+static void count_free_blocks(lfma_arena *arena, lfma_arena_stats_t *stats)
+{
+    for (unsigned order = 0; order <= arena->order_max; order++) {
+        uint64_t blocks = 0;
+        for (uint64_t i = 0; i < arena->zone_count; i++)
+            blocks += lfma__zone_count_free(lfma__arena_zone(arena, i), order);
+        const size_t block_bytes = (size_t)1 << (order + arena->page_shift);
+        stats->free_blocks[order] = blocks;
+        stats->free_bytes += (size_t)blocks * block_bytes;
+        if (blocks)
+            stats->largest_free_bytes = block_bytes;
+    }
+    /* While blocks move one may be counted twice. */
+    if (stats->free_bytes > stats->bytes)
+        stats->free_bytes = stats->bytes;
+    stats->allocated_bytes = stats->bytes - stats->free_bytes;
+}
+
+int lfma_arena_stats(lfma_arena *arena, lfma_arena_stats_t *ret_stats)
+{
+    if (!arena || !ret_stats || ret_stats->size != sizeof *ret_stats)
+        return LFMA_E_INVALID;
+    lfma_arena_stats_t stats = { .size = sizeof stats,
+                                 .base = (void *)arena->base,
+                                 .bytes = (size_t)arena->bytes,
+                                 .page_bytes = (size_t)1 << arena->page_shift,
+                                 .block_bytes_max = (size_t)1 << (arena->order_max + arena->page_shift),
+                                 .zone_bytes = (size_t)1 << arena->zone_shift,
+                                 .zones = arena->zone_count,
+                                 .metadata_bytes = (size_t)arena->metadata_bytes };
+    count_free_blocks(arena, &stats);
+
+    stats.allocs = sum_counter(arena, LFMA__ALLOCS);
+    stats.frees = sum_counter(arena, LFMA__FREES);
+    stats.bytes_requested = sum_counter(arena, LFMA__BYTES_REQUESTED);
+    stats.bytes_reserved = sum_counter(arena, LFMA__BYTES_RESERVED);
+    stats.splits = sum_counter(arena, LFMA__SPLITS);
+    stats.failed_nomem = sum_counter(arena, LFMA__FAILED_NOMEM);
+    stats.failed_fragmented = sum_counter(arena, LFMA__FAILED_FRAGMENTED);
+    stats.failed_budget = sum_counter(arena, LFMA__FAILED_BUDGET);
+    stats.failed_again = sum_counter(arena, LFMA__FAILED_AGAIN);
+    stats.failed_never = sum_counter(arena, LFMA__FAILED_NEVER);
+    stats.bad_frees = sum_counter(arena, LFMA__BAD_FREES);
+    stats.coalesce_runs = sum_counter(arena, LFMA__COALESCE_RUNS);
+    stats.blocks_joined = sum_counter(arena, LFMA__BLOCKS_JOINED);
+    stats.join_conflicts = sum_counter(arena, LFMA__JOIN_CONFLICTS);
+    stats.hints_repaired = sum_counter(arena, LFMA__HINTS_REPAIRED);
+    *ret_stats = stats;
+    return LFMA_OK;
+}
+
+int lfma_arena_validate(lfma_arena *arena, lfma_report *ret_report)
+{
+    if (!arena || (ret_report && ret_report->size != sizeof *ret_report))
+        return LFMA_E_INVALID;
+    lfma_report report = LFMA_REPORT_INIT;
+    bool sound = true;
+    for (uint64_t i = 0; i < arena->zone_count && sound; i++) {
+        report.zone = (size_t)i;
+        sound = lfma__zone_validate(lfma__arena_zone(arena, i), &report);
+    }
+    if (ret_report)
+        *ret_report = report;
+    return sound ? LFMA_OK : LFMA_E_BROKEN;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A free table: the free blocks of one order, as a block bitmap and a search bitmap over its slices.
+ *
+ *     search   1 bit a slice       0 0 1 0 …                  1 = the slice may hold a free block (a hint)
+ *                                      |
+ *     slices   1 bit a block     [64][64][..1.1..][64] …      1 = this block is free (the truth)
+ *
+ * T1  A block belongs to the thread whose atomic instruction turned its bit from 1 to 0; nothing else grants it.
+ * T2  A search bit may be 1 over an empty slice. It may be 0 over a non-empty slice only while a thread is between
+ *     two steps of the double check and bound to repair it:
+ *         publish: F1 set the block's bit    F2 read the search bit, and set it if it is 0
+ *         retire:  C2 clear the search bit   C3 read the slice again   C4 if it is not empty, set the search bit again
+ *     F1, F2, C2 and C3 are in one total order (edge E2): either C3 sees F1's block or F2 sees C2's zero.
+ * T3  A claim that empties a slice leaves the search bit: the next search that finds the slice empty retires it. A
+ *     slice that is emptied and filled in turns, as by one producer, so keeps its hint and costs no shared write.
+ *
+ * Does not know pages, zones or owners. Tables are views: the words lie in the zone's metadata.
+ */
+#ifndef LFMA_BITMAP_TABLE_H
+#define LFMA_BITMAP_TABLE_H
+
+#include "base/base.h"
+#include "bitmap/word.h"
+
+#define LFMA__NONE UINT64_MAX
+
+typedef struct lfma__table {
+    lfma__a64 *search;
+    lfma__a64 *slices;
+    uint64_t slice_count;
+} lfma__table;
+
+/* F2: make sure that the slice's search bit is 1. Returns whether it had to be set. */
+static inline bool lfma__table_hint(lfma__table t, uint64_t slice)
+{
+    lfma__a64 *word = &t.search[slice / LFMA__WORD_BITS];
+    const uint64_t bit = (uint64_t)1 << slice % LFMA__WORD_BITS;
+    /* E2.sc (F2): after F1 in the total order; a load, so that the common case shares the line. */
+    if (LFMA_LIKELY(lfma__a64_load_sc(word) & bit))
+        return false;
+    (void)lfma__a64_or_sc(word, bit); /* E2.sc (F2): seen by any later C2 */
+    return true;
+}
+
+/* Publish one block. Returns whether it was free already: then nothing has changed. */
+static inline bool lfma__table_publish(lfma__table t, uint64_t block)
+{
+    const uint64_t slice = block / LFMA__WORD_BITS;
+    LFMA_ASSERT(slice < t.slice_count);
+    /* E1.release: what the last owner did with the block comes before the next claim. E2.sc (F1). */
+    const bool was_free = lfma__a64_set_bit_sc(&t.slices[slice], (unsigned)(block % LFMA__WORD_BITS));
+    (void)lfma__table_hint(t, slice); /* by every publisher: the one before may be stopped between F1 and F2 */
+    return was_free;
+}
+
+/* Publish blocks of one slice, none of which is free. */
+static inline void lfma__table_publish_bits(lfma__table t, uint64_t slice, uint64_t bits)
+{
+    const uint64_t before = lfma__a64_or_sc(&t.slices[slice], bits); /* E1.release, E2.sc (F1) */
+    LFMA_ASSERT((before & bits) == 0);
+    (void)before;
+    (void)lfma__table_hint(t, slice);
+}
+
+/* Claim what is free of `bits` of one slice; returns what was claimed. */
+static inline uint64_t lfma__table_claim_bits(lfma__table t, uint64_t slice, uint64_t bits)
+{
+    /* E1.acquire: all that the last owner did. E4.release: marks made before reach whoever sees these zeros. */
+    return lfma__a64_and_acqrel(&t.slices[slice], ~bits) & bits;
+}
+
+/* C2–C4: clear the search bit of a slice that was seen empty. Returns whether the slice is not empty after all. */
+bool lfma__table_retire(lfma__table t, uint64_t slice);
+
+/* Claim the lowest free block of one slice; LFMA__NONE when it is empty. */
+static inline uint64_t lfma__table_claim_in(lfma__table t, uint64_t slice)
+{
+    lfma__a64 *word = &t.slices[slice];
+    do {
+        uint64_t free; /* E0: only picks a bit to try, the claim decides */
+        while ((free = lfma__a64_load_relaxed(word)) != 0) {
+            const unsigned bit = lfma__ctz64(free);
+            /* E1.acquire, E4.release: as in claim_bits. A failure means that another thread succeeded. */
+            if (LFMA_LIKELY(lfma__a64_clear_bit_acqrel(word, bit)))
+                return slice * LFMA__WORD_BITS + bit;
+        }
+    } while (lfma__table_retire(t, slice));
+    return LFMA__NONE;
+}
+
+/*
+ * Claim a block: the lowest of the first slice, from `start` on and around, whose hint is right. LFMA__NONE if no
+ * hint led to one, which proves nothing (T2). Visits each search word once, the first one in two halves.
+ */
+static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
+{
+    const uint64_t words = lfma__words_for(t.slice_count);
+    const uint64_t from_start = LFMA__WORD_FULL << start % LFMA__WORD_BITS;
+    uint64_t word = start / LFMA__WORD_BITS;
+    uint64_t half = from_start;
+    for (uint64_t visit = 0; visit <= words; visit++) {
+        uint64_t hints = lfma__a64_load_relaxed(&t.search[word]) & half; /* E0: hints */
+        for (; hints; hints &= hints - 1) {
+            const uint64_t block = lfma__table_claim_in(t, word * LFMA__WORD_BITS + lfma__ctz64(hints));
+            if (LFMA_LIKELY(block != LFMA__NONE))
+                return block;
+        }
+        word = word + 1 < words ? word + 1 : 0;
+        half = visit + 1 < words ? LFMA__WORD_FULL : ~from_start;
+    }
+    return LFMA__NONE;
+}
+
+/*
+ * Claim a block by reading every slice, whatever the hints say, and set the hints that are missing on the way.
+ * LFMA__NONE if every slice was empty when it was read. Adds the hints set to *repaired.
+ */
+uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired);
+
+/* Set bits of free blocks, before anybody else can see the table. */
+void lfma__table_fill(lfma__table t, uint64_t first_block, uint64_t count);
+
+#endif

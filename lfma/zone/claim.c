@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Allocate: claim a block of the order, or split a larger one. Paper: section "allocation". */
+#include "zone/zone.h"
+
+/* Where a thread starts to look in a table: thread 0 at the lowest slice, the others spread over the table. */
+static uint64_t start_slice(lfma__table table, uint32_t home)
+{
+    if (LFMA_LIKELY(home == 0) || table.slice_count == 1)
+        return 0;
+    /* Fractions home × golden ratio, mod 1: any few of them lie far apart. */
+    const uint64_t fraction = (uint32_t)(home * 2654435769u);
+    return (fraction * table.slice_count) >> 32;
+}
+
+static inline void mark_claimed(lfma__zone *zone, uint64_t page, unsigned order)
+{
+    if (order >= LFMA__ORDER_IMPLIED)
+        return;
+    const uint64_t mask = lfma__word_mask((unsigned)(page % LFMA__WORD_BITS), 1u << order);
+    /* E4.release: who reads these zeros sees the owner words written before the claim. */
+    (void)lfma__a64_and_release(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS], ~mask);
+}
+
+static inline void mark_allocated(lfma__zone *zone, uint64_t page, unsigned order)
+{
+    LFMA_ASSERT(page + ((uint64_t)1 << order) <= zone->pages);
+    /* E0: the last owner's zero came before its publish (E1), the next reader gets the block from this caller. */
+    lfma__a8_store_relaxed(&lfma__zone_states(zone)[page], (uint8_t)(LFMA__STATE_ALLOCATED | order));
+}
+
+void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order)
+{
+    LFMA_ASSERT(from >= order && page % ((uint64_t)1 << from) == 0);
+    if (from < LFMA__ORDER_IMPLIED) {
+        mark_claimed(zone, page, order); /* the rest stays marked: it is published below */
+    } else if (order < LFMA__ORDER_IMPLIED) {
+        /* Halves below order 6 lie in the block's first word: mark them all at once, before they are published. */
+        const unsigned kept = 1u << order;
+        (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS],
+                                   ~lfma__word_mask(0, kept)); /* E0: in flight until lfma__owner_end (E3) */
+    }
+    for (unsigned half = from; half-- > order;)
+        (void)lfma__table_publish(lfma__zone_table(zone, half), (page >> half) + 1);
+    lfma__owner_end(owner);
+    mark_allocated(zone, page, order);
+    if (from > order)
+        lfma__owner_count(owner, LFMA__SPLITS, 1);
+}
+
+uint64_t lfma__zone_alloc(lfma__zone *zone, lfma__owner *owner, unsigned order, uint32_t home)
+{
+    if (LFMA_UNLIKELY(order > zone->order_max))
+        return LFMA__NONE;
+
+    lfma__table table = lfma__zone_table(zone, order);
+    uint64_t block = lfma__table_claim(table, start_slice(table, home));
+    if (LFMA_LIKELY(block != LFMA__NONE)) {
+        const uint64_t page = block << order;
+        mark_claimed(zone, page, order);
+        mark_allocated(zone, page, order);
+        return page;
+    }
+    if (order == zone->order_max)
+        return LFMA__NONE;
+
+    lfma__owner_begin(owner);
+    for (unsigned from = order + 1; from <= zone->order_max; from++) {
+        table = lfma__zone_table(zone, from);
+        block = lfma__table_claim(table, start_slice(table, home));
+        if (block != LFMA__NONE) {
+            lfma__zone_hand_out(zone, owner, block << from, from, order);
+            return block << from;
+        }
+    }
+    lfma__owner_end(owner);
+    return LFMA__NONE;
+}
+
+LFMA_COLD uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, unsigned order)
+{
+    uint64_t repaired = 0;
+    uint64_t page = LFMA__NONE;
+    lfma__owner_begin(owner);
+    for (unsigned from = order; from <= zone->order_max && page == LFMA__NONE; from++) {
+        const uint64_t block = lfma__table_claim_scan(lfma__zone_table(zone, from), &repaired);
+        if (block == LFMA__NONE)
+            continue;
+        page = block << from;
+        lfma__zone_hand_out(zone, owner, page, from, order);
+    }
+    if (page == LFMA__NONE)
+        lfma__owner_end(owner);
+    lfma__owner_count(owner, LFMA__HINTS_REPAIRED, repaired);
+    return page;
+}

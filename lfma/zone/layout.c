@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a zone's tables lie, and a fresh zone. */
+#include "zone/zone.h"
+
+_Static_assert(LFMA_ORDERS - 1 <= LFMA__STATE_ORDER, "an order fits a block state");
+
+static uint64_t take(uint64_t *offset, uint64_t bytes)
+{
+    const uint64_t at = *offset;
+    *offset = lfma__round_up(at + bytes, LFMA_LINE_BYTES);
+    return at;
+}
+
+void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max)
+{
+    LFMA_ASSERT(pages >= 1 && pages <= LFMA__ZONE_PAGES_MAX);
+    const unsigned order_fits = lfma__log2_floor(pages);
+    if (order_max > order_fits)
+        order_max = order_fits;
+
+    lfma__zone zone = { .pages = pages,
+                        .order_max = order_max,
+                        .levels = (order_max + LFMA__WORD_LOG2 - 1) / LFMA__WORD_LOG2,
+                        .page_words = lfma__words_for(pages) };
+    uint64_t offset = lfma__round_up(sizeof zone, LFMA_LINE_BYTES);
+    zone.page_map_offset = take(&offset, zone.page_words * sizeof(lfma__a64));
+    for (unsigned order = 0; order <= order_max; order++) {
+        const uint64_t slices = lfma__words_for(pages >> order);
+        zone.search_offset[order] = take(&offset, lfma__words_for(slices) * sizeof(lfma__a64));
+        zone.slices_offset[order] = take(&offset, slices * sizeof(lfma__a64));
+    }
+    zone.states_offset = take(&offset, pages * sizeof(lfma__a8));
+    zone.bytes = offset;
+    *ret_zone = zone;
+}
+
+void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
+{
+    *zone = *layout;
+    uint64_t page = 0;
+    for (unsigned order = zone->order_max + 1; order-- > 0;) {
+        const uint64_t blocks = (zone->pages - page) >> order;
+        if (blocks == 0)
+            continue;
+        const lfma__table table = lfma__zone_table(zone, order);
+        if (order < LFMA__ORDER_IMPLIED) {
+            /* All blocks of this order, or the rest of the zone's last word. */
+            for (uint64_t p = page; p < page + (blocks << order); p += (uint64_t)1 << order)
+                (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[p / LFMA__WORD_BITS],
+                                           lfma__word_mask((unsigned)(p % LFMA__WORD_BITS), 1u << order)); /* E0: not shared yet */
+        }
+        lfma__table_fill(table, page >> order, blocks);
+        page += blocks << order;
+    }
+    LFMA_ASSERT(page == zone->pages);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The proof of a zone's invariants at rest, by walking everything. Reads only; ends whatever it reads. */
+#include "zone/zone.h"
+
+static bool broken(lfma_report *report, const char *invariant, const char *text, uint64_t page, unsigned order)
+{
+    report->invariant = invariant;
+    report->text = text;
+    report->page = (size_t)page;
+    report->order = order;
+    return false;
+}
+
+/* All loads here: E0, the zone is at rest, or the result does not count. */
+static uint64_t peek(const lfma__a64 *word)
+{
+    return lfma__a64_load_relaxed(word); /* E0 */
+}
+
+static bool is_free(lfma__zone *zone, uint64_t page, unsigned order)
+{
+    const uint64_t block = page >> order;
+    return peek(&lfma__zone_table(zone, order).slices[block / LFMA__WORD_BITS]) >> block % LFMA__WORD_BITS & 1;
+}
+
+static bool is_stored(lfma__zone *zone, uint64_t page)
+{
+    return peek(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS]) >> page % LFMA__WORD_BITS & 1;
+}
+
+/* The order of the one free block that starts at `page`: -1 none, -2 more than one. */
+static int free_order_at(lfma__zone *zone, uint64_t page)
+{
+    int found = -1;
+    for (unsigned order = 0; order <= zone->order_max; order++) {
+        if (page % ((uint64_t)1 << order) != 0 || page + ((uint64_t)1 << order) > zone->pages)
+            break;
+        if (!is_free(zone, page, order))
+            continue;
+        if (found >= 0)
+            return -2;
+        found = (int)order;
+    }
+    return found;
+}
+
+/* The pages inside a block: no state of their own but the first's, and marked as they should be. */
+static bool check_block(lfma__zone *zone, uint64_t page, unsigned order, bool is_free_block, lfma_report *report)
+{
+    const bool stored = is_free_block && order < LFMA__ORDER_IMPLIED;
+    for (uint64_t p = page; p < page + ((uint64_t)1 << order); p++) {
+        if (is_stored(zone, p) != stored)
+            return broken(report, "I3", "the page bitmap disagrees with the block of the page", p, order);
+        if (p > page && lfma__zone_order_at(zone, p) >= 0)
+            return broken(report, "I7", "a block is allocated inside another block", p, order);
+    }
+    return true;
+}
+
+/* Tables: hints over all that is free, nothing beyond the end, and as many blocks as the walk has met. */
+static bool check_table(lfma__zone *zone, unsigned order, uint64_t blocks_met, lfma_report *report)
+{
+    const lfma__table table = lfma__zone_table(zone, order);
+    uint64_t blocks = 0;
+    for (uint64_t slice = 0; slice < table.slice_count; slice++) {
+        const uint64_t bits = peek(&table.slices[slice]);
+        const uint64_t first_page = slice * LFMA__WORD_BITS << order;
+        if (bits && !(peek(&table.search[slice / LFMA__WORD_BITS]) >> slice % LFMA__WORD_BITS & 1))
+            return broken(report, "I4", "a slice with free blocks has no search bit", first_page, order);
+        const uint64_t room = (zone->pages >> order) - slice * LFMA__WORD_BITS;
+        if (room < LFMA__WORD_BITS && bits >> room)
+            return broken(report, "I1", "a free block lies beyond the zone's end", first_page, order);
+        blocks += lfma__popcount64(bits);
+    }
+    const uint64_t search_room = table.slice_count % LFMA__WORD_BITS;
+    if (search_room && peek(&table.search[table.slice_count / LFMA__WORD_BITS]) >> search_room)
+        return broken(report, "I4", "a search bit lies beyond the last slice", zone->pages, order);
+    if (blocks != blocks_met)
+        return broken(report, "I1", "a free block overlaps another block", 0, order);
+    return true;
+}
+
+bool lfma__zone_validate(lfma__zone *zone, lfma_report *report)
+{
+    uint64_t blocks_met[LFMA_ORDERS] = { 0 };
+    for (uint64_t page = 0; page < zone->pages;) {
+        const int allocated = lfma__zone_order_at(zone, page);
+        const int free = free_order_at(zone, page);
+        if (allocated >= 0 && free != -1)
+            return broken(report, "I1", "a page is both free and allocated", page, (unsigned)allocated);
+        if (free == -2)
+            return broken(report, "I1", "a page is in free blocks of two orders", page, 0);
+        if (allocated < 0 && free < 0)
+            return broken(report, "I1", "a page is in no block", page, 0);
+        const unsigned order = (unsigned)(allocated >= 0 ? allocated : free);
+        const uint64_t pages = (uint64_t)1 << order;
+        if (order > zone->order_max || page % pages != 0 || page + pages > zone->pages)
+            return broken(report, "I7", "a block is allocated that does not fit its place", page, order);
+        if (!check_block(zone, page, order, free >= 0, report))
+            return false;
+        if (free >= 0) {
+            blocks_met[order]++;
+            report->pages_free += pages;
+            report->blocks_free++;
+        } else {
+            report->pages_allocated += pages;
+            report->blocks_allocated++;
+        }
+        page += pages;
+    }
+    for (unsigned order = 0; order <= zone->order_max; order++) {
+        if (!check_table(zone, order, blocks_met[order], report))
+            return false;
+    }
+    if (zone->pages % LFMA__WORD_BITS && peek(&lfma__zone_page_map(zone)[zone->page_words - 1]) >> zone->pages % LFMA__WORD_BITS)
+        return broken(report, "I3", "a page beyond the zone's end is marked", zone->pages, 0);
+    return true;
+}

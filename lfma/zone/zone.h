@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Room `zone`: one LFMA, as in the paper: a page bitmap, a free table (block bitmap + search bitmap) for each order, block
+ * states, and a coalescer with its cursor.
+ *
+ *     header | page bitmap | order 0: search, slices | order 1: … | order max: … | block states
+ *     ^ all tables start on lines of their own; offsets from the header, no pointers
+ *
+ * I1  Each page is, at any instant, in exactly one of: one free block, one allocated block, one operation in flight.
+ * I2  Only the thread whose atomic turned a block's bit from 1 to 0 owns the block (table.h, T1).
+ * I3  The pages of free blocks are marked in the page map, and at rest no others are. Blocks of 2^6 pages or more fill
+ *     whole words: their pages are marked by the block's own bit; the page bitmap stores the smaller ones. A stored bit is
+ *     set before its block is published and cleared after it is claimed. The map grants nothing.
+ * I4  Search bits: table.h, T2.
+ * I5  Nothing in here touches the memory that is handed out: a zone manages page numbers.
+ * I6  At rest lfma__zone_validate() proves I1–I4 and I7 by walking everything.
+ * I7  A page's state is "allocated, order k" iff it is the first page of an allocated block of order k; else it is 0.
+ *
+ * Does no OS call, reads no clock but the one handed in, allocates nothing. Owners are handed in (owner.h).
+ */
+#ifndef LFMA_ZONE_ZONE_H
+#define LFMA_ZONE_ZONE_H
+
+#include <lfma/lfma.h>
+#include <lfma/stats.h>
+
+#include "bitmap/bitmap.h"
+#include "zone/meter.h"
+#include "zone/owner.h"
+
+#define LFMA__ZONE_PAGES_MAX ((uint64_t)1 << (LFMA_ORDERS - 1))
+
+/* Orders from this one on fill whole words of the page bitmap: their marks are implied (I3). */
+#define LFMA__ORDER_IMPLIED LFMA__WORD_LOG2
+
+/* A block state: 0, or this flag and the order. */
+#define LFMA__STATE_ALLOCATED 0x80u
+#define LFMA__STATE_ORDER 0x1Fu
+
+typedef struct lfma__zone {
+    uint64_t pages;
+    uint32_t order_max; /* the largest order with room for a whole block */
+    uint32_t levels;    /* levels of coalescing: orders 0–6, 6–12, … */
+    uint64_t page_words;
+    uint64_t bytes; /* header and tables */
+    uint64_t page_map_offset;
+    uint64_t states_offset;
+    uint64_t search_offset[LFMA_ORDERS];
+    uint64_t slices_offset[LFMA_ORDERS];
+    _Alignas(LFMA_LINE_BYTES) lfma__a64 cursor; /* where the coalescer goes on (coalesce.c) */
+} lfma__zone;
+
+/* ------------------------------------------------------------------------------------- layout (layout.c) */
+
+/* Lay out a zone of 1 … LFMA__ZONE_PAGES_MAX pages with blocks of at most 2^order_max pages; order_max is lowered
+ * to what fits. Only fills the header's geometry. */
+void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max);
+
+/* Make a zone in zeroed memory of layout->bytes, aligned to LFMA_LINE_BYTES: every page free, in the largest blocks. */
+void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout);
+
+static inline lfma__table lfma__zone_table(lfma__zone *zone, unsigned order)
+{
+    LFMA_ASSERT(order <= zone->order_max);
+    char *const base = (char *)zone;
+    return (lfma__table){ .search = (lfma__a64 *)(void *)(base + zone->search_offset[order]),
+                          .slices = (lfma__a64 *)(void *)(base + zone->slices_offset[order]),
+                          .slice_count = lfma__words_for(zone->pages >> order) };
+}
+
+static inline lfma__a64 *lfma__zone_page_map(lfma__zone *zone)
+{
+    return (lfma__a64 *)(void *)((char *)zone + zone->page_map_offset);
+}
+
+static inline lfma__a8 *lfma__zone_states(lfma__zone *zone)
+{
+    return (lfma__a8 *)(void *)((char *)zone + zone->states_offset);
+}
+
+/* -------------------------------------------------------------------- allocate (claim.c), free (publish.c) */
+
+/*
+ * Allocate a block of 2^order pages; returns its first page, or LFMA__NONE if no hint led to one. `home` is where the
+ * search starts: a small number, different for each thread.
+ */
+uint64_t lfma__zone_alloc(lfma__zone *zone, lfma__owner *owner, unsigned order, uint32_t home);
+
+/* As lfma__zone_alloc(), but reads all slices and repairs hints: finds what a thread that died left unhinted. */
+uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, unsigned order);
+
+/*
+ * For the holder of a free block of order `from`, in flight: keep its first 2^order pages as an allocated block and
+ * publish the rest. The caller has called lfma__owner_begin() before its claim; this calls lfma__owner_end().
+ */
+void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order);
+
+/* Free the block that starts at `page`, which must be in the zone: 0, LFMA_E_INNER or LFMA_E_DOUBLE_FREE. */
+int lfma__zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool hardened);
+
+/* The order of the block allocated at `page`, or -1. */
+int lfma__zone_order_at(lfma__zone *zone, uint64_t page);
+
+/* The first page of the allocated block that contains `page`, or LFMA__NONE. */
+uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page);
+
+/* --------------------------------------------------------------------------------- coalesce (coalesce.c) */
+
+#define LFMA__WANT_NOTHING LFMA_ORDERS
+
+typedef struct lfma__join {
+    lfma__meter *meter;
+    lfma__owner *owner;
+    unsigned want; /* stop at the first block of this order or larger, and keep it; or LFMA__WANT_NOTHING */
+
+    uint64_t kept_page; /* the block kept, in flight: go on with lfma__zone_hand_out(); or LFMA__NONE */
+    unsigned kept_order;
+    uint64_t joined;
+    uint64_t conflicts;
+    unsigned order_max; /* of the blocks made */
+} lfma__join;
+
+/* Go on at the cursor until the meter is spent, a wanted block is made, or the zone was walked whole: then true. */
+bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join);
+
+/* The free blocks of orders base … base + 5 in a group of 64 units of 2^base pages (base is a multiple of 6). */
+typedef struct lfma__group {
+    uint64_t bits[LFMA__WORD_LOG2]; /* of order base + i: 64 >> i bits */
+    uint64_t units;                 /* their union: 1 bit a unit */
+} lfma__group;
+
+void lfma__zone_read_group(lfma__zone *zone, unsigned base, uint64_t group, lfma__group *ret_group);
+
+/* --------------------------------------------------------------------- survey (survey.c), validate (validate.c) */
+
+typedef struct lfma__survey {
+    uint64_t pages_free; /* pages marked free */
+    bool has_run;        /* an aligned run of 2^order marked pages */
+} lfma__survey;
+
+/* Read the whole page map with acquire loads (E4). Adds to pages_free, sets has_run. Any order below LFMA_ORDERS. */
+void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey);
+
+/* Free blocks of one order. */
+uint64_t lfma__zone_count_free(lfma__zone *zone, unsigned order);
+
+/* Prove the invariants at rest; adds to the report's counts; false, and what and where, at the first one broken. */
+bool lfma__zone_validate(lfma__zone *zone, lfma_report *report);
+
+#endif
