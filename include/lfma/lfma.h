@@ -94,9 +94,9 @@ typedef struct lfma_arena_config {
     lfma_budget coalesce;   /**< bounds the coalescing inside one allocation; default 100 ms (16 GiB of
                                  single free pages are joined in less); LFMA_BUDGET_NONE: never */
     uint32_t flags;         /**< enum lfma_arena_flag */
-    uint32_t threads_max;   /**< threads with an owner slot of their own, 1 … 1024; default 256. Further threads work
+    uint32_t threads_max; /**< threads with an owner slot of their own, 1 … 1024; default 256. Further threads work
                                  too, over a slot that they share (one atomic add a call more). */
-    lfma_clock_fn *clock;   /**< default: CLOCK_MONOTONIC, through the vDSO */
+    lfma_clock_fn *clock; /**< default: CLOCK_MONOTONIC, through the vDSO */
     void *clock_context;
 } lfma_arena_config;
 
@@ -110,7 +110,7 @@ typedef struct lfma_arena_config {
  * Create an arena; the caller owns it until lfma_arena_destroy().
  *
  * Reserves the address range (not committed: pages of the OS come at first touch) and its metadata, 11.1 bits a
- * page, apart from it. The range starts at a multiple of block_bytes_max, so blocks are aligned to their size.
+ * page and 384 bytes a thread slot, apart from it. The range starts at a multiple of block_bytes_max, so blocks are aligned to their size.
  * @return 0 · LFMA_E_INVALID (a member is out of range, or they contradict each other) · LFMA_E_OS
  * Makes system calls; O(bytes / block_bytes_max). Not for signal handlers. @since 0.1
  */

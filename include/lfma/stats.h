@@ -33,6 +33,8 @@ typedef struct lfma_arena_stats_t {
     size_t largest_free_bytes;         /**< the largest free block; coalescing may make a larger one */
     uint64_t free_blocks[LFMA_ORDERS]; /**< free blocks of each order */
 
+    uint64_t allocs_of_order[LFMA_ORDERS]; /**< successful allocations of each order */
+
     uint64_t allocs;          /**< successful allocations */
     uint64_t frees;           /**< successful frees */
     uint64_t bytes_requested; /**< asked for by the successful allocations */
@@ -54,7 +56,7 @@ typedef struct lfma_arena_stats_t {
 
 /* clang-format off */
 #define LFMA_ARENA_STATS_INIT                                                                                  \
-    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /**

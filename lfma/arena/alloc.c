@@ -21,28 +21,29 @@ struct found {
 
 static const struct found not_found = { 0, LFMA__NONE };
 
-static inline uint64_t home_zone(const struct request *r)
+static inline uint32_t home_zone(const lfma_arena *arena, uint32_t home)
 {
-    return r->arena->zone_count == 1 ? 0 : r->home % r->arena->zone_count;
+    return home < arena->zone_count ? home : home % arena->zone_count;
 }
 
-static inline uint64_t next_zone(const struct request *r, uint64_t zone)
+/* Threads that share a home zone start at different slices of it, the first of them at the lowest. */
+static inline uint32_t home_in_zone(const lfma_arena *arena, uint32_t home)
 {
-    return zone + 1 < r->arena->zone_count ? zone + 1 : 0;
+    return home < arena->zone_count ? 0 : home / arena->zone_count;
 }
 
-/* Threads that share a home zone start at different slices of it; thread 0 of a zone at the lowest. */
-static inline uint32_t home_in_zone(const struct request *r)
+static inline uint32_t next_zone(const lfma_arena *arena, uint32_t zone)
 {
-    return r->arena->zone_count == 1 ? r->home : r->home / r->arena->zone_count;
+    return zone + 1 < arena->zone_count ? zone + 1 : 0;
 }
 
 static struct found find_by_hints(const struct request *r)
 {
-    uint64_t zone = home_zone(r);
-    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r, zone)) {
-        const uint64_t page = lfma__zone_alloc(lfma__arena_zone(r->arena, zone), r->owner, r->order, home_in_zone(r));
-        if (LFMA_LIKELY(page != LFMA__NONE))
+    uint32_t zone = home_zone(r->arena, r->home);
+    const uint32_t home = home_in_zone(r->arena, r->home);
+    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r->arena, zone)) {
+        const uint64_t page = lfma__zone_alloc(lfma__arena_zone(r->arena, zone), r->owner, r->order, home);
+        if (page != LFMA__NONE)
             return (struct found){ zone, page };
     }
     return not_found;
@@ -50,8 +51,8 @@ static struct found find_by_hints(const struct request *r)
 
 static struct found find_by_scan(const struct request *r)
 {
-    uint64_t zone = home_zone(r);
-    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r, zone)) {
+    uint32_t zone = home_zone(r->arena, r->home);
+    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r->arena, zone)) {
         const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(r->arena, zone), r->owner, r->order);
         if (page != LFMA__NONE)
             return (struct found){ zone, page };
@@ -88,17 +89,19 @@ static int proved(const struct request *r)
 }
 
 /*
- * No hint led to a block. Join, within the budget; when that does not help either, prove that no aligned run of the
- * size is free, or find out where it is: unhinted (its freer was stopped), not joined (another coalescer was at it), or free
- * since. A bounded number of times.
+ * No hint led to a block. Join, within the budget; when that does not help either, prove that no
+ * aligned run of the size is free, or find out where it is: unhinted (its freer was stopped), not
+ * joined (another coalescer was at it), or free since. A bounded number of times; surveys count
+ * against the budget too, but one is always made.
  */
 static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
 {
-    lfma_budget budget = r->arena->coalesce;
+    lfma_arena *const arena = r->arena;
+    lfma_budget budget = arena->coalesce;
     if (r->flags & LFMA_ALLOC_NO_COALESCE)
         budget = (lfma_budget)LFMA_BUDGET_NONE;
     lfma__meter meter;
-    lfma__meter_start(&meter, budget, r->arena->clock, r->arena->clock_context);
+    lfma__meter_start(&meter, budget, arena->clock, arena->clock_context);
     const bool may_join = r->order > 0 && !meter.spent;
 
     for (unsigned look = 0; look < LOOKS_MAX; look++) {
@@ -116,6 +119,8 @@ static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
         if (found->page != LFMA__NONE)
             return LFMA_OK;
         if (proof == LFMA_OK && r->order > 0 && !may_join)
+            return LFMA_E_BUDGET;
+        if (may_join && lfma__meter_spend(&meter, arena->bytes >> arena->page_shift >> LFMA__WORD_LOG2))
             return LFMA_E_BUDGET;
     }
     return LFMA_E_AGAIN;
@@ -138,6 +143,22 @@ static enum lfma__counter counter_of(int code)
     }
 }
 
+/* The home zone had nothing: look everywhere, then work for it. Counts a failure. */
+static LFMA_NOINLINE int alloc_elsewhere(const struct request *r, struct found *found)
+{
+    int code = LFMA_OK;
+    if (r->order > r->arena->order_max) {
+        code = LFMA_E_NEVER;
+    } else {
+        *found = find_by_hints(r);
+        if (found->page == LFMA__NONE)
+            code = alloc_slowly(r, found);
+    }
+    if (code != LFMA_OK)
+        lfma__owner_count(r->owner, counter_of(code), 1);
+    return code;
+}
+
 /* bytes >= 1; at least 2^order_least pages. */
 static inline int alloc_order(lfma_arena *arena, size_t bytes, unsigned order_least, unsigned flags, void **ret_block)
 {
@@ -147,26 +168,25 @@ static inline int alloc_order(lfma_arena *arena, size_t bytes, unsigned order_le
         order = order_least;
 
     const lfma__caller caller = lfma__arena_enter(arena);
-    const struct request request = { arena, caller.owner, lfma__caller_home(caller), order, flags };
-    int code = LFMA_OK;
-    struct found found = not_found;
-    if (LFMA_UNLIKELY(order > arena->order_max)) {
-        code = LFMA_E_NEVER;
-    } else {
-        found = find_by_hints(&request);
-        if (LFMA_UNLIKELY(found.page == LFMA__NONE))
-            code = alloc_slowly(&request, &found);
+    const uint32_t home = lfma__caller_home(caller);
+    uint64_t zone = home_zone(arena, home);
+    uint64_t page = lfma__zone_alloc(lfma__arena_zone(arena, zone), caller.owner, order, home_in_zone(arena, home));
+    if (LFMA_UNLIKELY(page == LFMA__NONE)) {
+        const struct request request = { arena, caller.owner, home, order, flags };
+        struct found found;
+        const int code = alloc_elsewhere(&request, &found);
+        if (code != LFMA_OK) {
+            lfma__arena_leave(caller);
+            return code;
+        }
+        zone = found.zone;
+        page = found.page;
     }
-    if (LFMA_LIKELY(code == LFMA_OK)) {
-        *ret_block = (void *)(arena->base + (found.zone << arena->zone_shift) + (found.page << arena->page_shift));
-        lfma__owner_count(caller.owner, LFMA__ALLOCS, 1);
-        lfma__owner_count(caller.owner, LFMA__BYTES_REQUESTED, bytes);
-        lfma__owner_count(caller.owner, LFMA__BYTES_RESERVED, (uint64_t)1 << (order + arena->page_shift));
-    } else {
-        lfma__owner_count(caller.owner, counter_of(code), 1);
-    }
+    *ret_block = (void *)(arena->base + (zone << arena->zone_shift) + (page << arena->page_shift));
+    lfma__owner_count(caller.owner, LFMA__BYTES_REQUESTED, bytes);
+    lfma__owner_count(caller.owner, LFMA__ALLOCS_OF_ORDER + order, 1);
     lfma__arena_leave(caller);
-    return code;
+    return LFMA_OK;
 }
 
 int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block)

@@ -2,7 +2,7 @@
 /* What an arena holds and has done; the proof of its invariants. */
 #include "arena/arena.h"
 
-static uint64_t sum_counter(const lfma_arena *arena, enum lfma__counter counter)
+static uint64_t sum_counter(const lfma_arena *arena, unsigned counter)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= arena->threads_max; i++)
@@ -42,10 +42,13 @@ int lfma_arena_stats(lfma_arena *arena, lfma_arena_stats_t *ret_stats)
                                  .metadata_bytes = (size_t)arena->metadata_bytes };
     count_free_blocks(arena, &stats);
 
-    stats.allocs = sum_counter(arena, LFMA__ALLOCS);
+    for (unsigned order = 0; order <= arena->order_max; order++) {
+        stats.allocs_of_order[order] = sum_counter(arena, LFMA__ALLOCS_OF_ORDER + order);
+        stats.allocs += stats.allocs_of_order[order];
+        stats.bytes_reserved += stats.allocs_of_order[order] << (order + arena->page_shift);
+    }
     stats.frees = sum_counter(arena, LFMA__FREES);
     stats.bytes_requested = sum_counter(arena, LFMA__BYTES_REQUESTED);
-    stats.bytes_reserved = sum_counter(arena, LFMA__BYTES_RESERVED);
     stats.splits = sum_counter(arena, LFMA__SPLITS);
     stats.failed_nomem = sum_counter(arena, LFMA__FAILED_NOMEM);
     stats.failed_fragmented = sum_counter(arena, LFMA__FAILED_FRAGMENTED);

@@ -109,7 +109,8 @@ static inline bool lfma__a64_clear_bit_acqrel(lfma__a64 *a, unsigned n)
 
 static inline bool lfma__a64_cas_relaxed(lfma__a64 *a, uint64_t *expected, uint64_t desired)
 {
-    return atomic_compare_exchange_strong_explicit(&a->value, expected, desired, memory_order_relaxed, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&a->value, expected, desired, memory_order_relaxed,
+                                                   memory_order_relaxed);
 }
 
 static inline uint8_t lfma__a8_load_relaxed(const lfma__a8 *a)

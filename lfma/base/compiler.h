@@ -9,6 +9,7 @@
 #define LFMA_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LFMA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define LFMA_COLD __attribute__((cold, noinline))
+#define LFMA_NOINLINE __attribute__((noinline))
 
 /* Two lines: the adjacent-line prefetcher of x86 pairs them, and some aarch64 cores have lines of 128 bytes. */
 #define LFMA_LINE_BYTES 128u

@@ -70,46 +70,35 @@ static inline uint64_t lfma__table_claim_bits(lfma__table t, uint64_t slice, uin
     return lfma__a64_and_acqrel(&t.slices[slice], ~bits) & bits;
 }
 
-/* C2–C4: clear the search bit of a slice that was seen empty. Returns whether the slice is not empty after all. */
-bool lfma__table_retire(lfma__table t, uint64_t slice);
-
-/* Claim the lowest free block of one slice; LFMA__NONE when it is empty. */
-static inline uint64_t lfma__table_claim_in(lfma__table t, uint64_t slice)
+/* Try once to claim the lowest free block of a slice: its bit, or LFMA__NONE if the slice is empty or the race lost. */
+static inline uint64_t lfma__slice_try_claim(lfma__a64 *slice)
 {
-    lfma__a64 *word = &t.slices[slice];
-    do {
-        uint64_t free; /* E0: only picks a bit to try, the claim decides */
-        while ((free = lfma__a64_load_relaxed(word)) != 0) {
-            const unsigned bit = lfma__ctz64(free);
-            /* E1.acquire, E4.release: as in claim_bits. A failure means that another thread succeeded. */
-            if (LFMA_LIKELY(lfma__a64_clear_bit_acqrel(word, bit)))
-                return slice * LFMA__WORD_BITS + bit;
-        }
-    } while (lfma__table_retire(t, slice));
-    return LFMA__NONE;
+    const uint64_t free = lfma__a64_load_relaxed(slice); /* E0: only picks a bit to try, the claim decides */
+    if (LFMA_UNLIKELY(free == 0))
+        return LFMA__NONE;
+    const unsigned bit = lfma__ctz64(free);
+    /* E1.acquire, E4.release: as in claim_bits. A failure means that another thread succeeded. */
+    return LFMA_LIKELY(lfma__a64_clear_bit_acqrel(slice, bit)) ? bit : LFMA__NONE;
 }
+
+/* The whole of lfma__table_claim(), for when its first step did not succeed. */
+uint64_t lfma__table_claim_around(lfma__table t, uint64_t start);
 
 /*
  * Claim a block: the lowest of the first slice, from `start` on and around, whose hint is right. LFMA__NONE if no
- * hint led to one, which proves nothing (T2). Visits each search word once, the first one in two halves.
+ * hint led to one, which proves nothing (T2).
  */
 static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
 {
-    const uint64_t words = lfma__words_for(t.slice_count);
-    const uint64_t from_start = LFMA__WORD_FULL << start % LFMA__WORD_BITS;
-    uint64_t word = start / LFMA__WORD_BITS;
-    uint64_t half = from_start;
-    for (uint64_t visit = 0; visit <= words; visit++) {
-        uint64_t hints = lfma__a64_load_relaxed(&t.search[word]) & half; /* E0: hints */
-        for (; hints; hints &= hints - 1) {
-            const uint64_t block = lfma__table_claim_in(t, word * LFMA__WORD_BITS + lfma__ctz64(hints));
-            if (LFMA_LIKELY(block != LFMA__NONE))
-                return block;
-        }
-        word = word + 1 < words ? word + 1 : 0;
-        half = visit + 1 < words ? LFMA__WORD_FULL : ~from_start;
+    /* E0: hints */
+    const uint64_t hints = lfma__a64_load_relaxed(&t.search[start / LFMA__WORD_BITS]) >> start % LFMA__WORD_BITS;
+    if (LFMA_LIKELY(hints)) {
+        const uint64_t slice = start + lfma__ctz64(hints);
+        const uint64_t bit = lfma__slice_try_claim(&t.slices[slice]);
+        if (LFMA_LIKELY(bit != LFMA__NONE))
+            return slice * LFMA__WORD_BITS + bit;
     }
-    return LFMA__NONE;
+    return lfma__table_claim_around(t, start);
 }
 
 /*
@@ -117,6 +106,9 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
  * LFMA__NONE if every slice was empty when it was read. Adds the hints set to *repaired.
  */
 uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired);
+
+/* If a slice is empty but has its hint, retire the hint: work that the next search then need not do. */
+void lfma__table_tidy(lfma__table t, uint64_t slice);
 
 /* Set bits of free blocks, before anybody else can see the table. */
 void lfma__table_fill(lfma__table t, uint64_t first_block, uint64_t count);

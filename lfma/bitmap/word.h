@@ -35,6 +35,17 @@ static inline uint64_t lfma__word_runs(uint64_t w, unsigned log2_run)
     return w;
 }
 
+/* The even bits of `w`, packed: bit 2i goes to bit i. */
+static inline uint64_t lfma__word_halve(uint64_t w)
+{
+    w &= 0x5555555555555555u;
+    w = (w | w >> 1) & 0x3333333333333333u;
+    w = (w | w >> 2) & 0x0F0F0F0F0F0F0F0Fu;
+    w = (w | w >> 4) & 0x00FF00FF00FF00FFu;
+    w = (w | w >> 8) & 0x0000FFFF0000FFFFu;
+    return (w | w >> 16) & 0x00000000FFFFFFFFu;
+}
+
 /*
  * Each bit of `w` widened to a run of 2^log2_width bits: bit i goes to bits i * 2^log2_width onward. What does not fit
  * 64 bits must be 0. log2_width is 0 … 6.

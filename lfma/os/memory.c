@@ -31,7 +31,8 @@ void *lfma__os_reserve(uint64_t bytes, uint64_t alignment)
         return NULL;
 
     const int saved = errno;
-    void *raw = mmap(NULL, mapped + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *raw = mmap(NULL, mapped + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                     0);
     errno = saved;
     if (raw == MAP_FAILED)
         return NULL;

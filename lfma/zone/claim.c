@@ -47,26 +47,30 @@ void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, un
         lfma__owner_count(owner, LFMA__SPLITS, 1);
 }
 
-uint64_t lfma__zone_alloc(lfma__zone *zone, lfma__owner *owner, unsigned order, uint32_t home)
+static inline uint64_t claim_exact(lfma__zone *zone, unsigned order, uint32_t home)
 {
-    if (LFMA_UNLIKELY(order > zone->order_max))
+    const lfma__table table = lfma__zone_table(zone, order);
+    const uint64_t block = lfma__table_claim(table, start_slice(table, home));
+    if (LFMA_UNLIKELY(block == LFMA__NONE))
         return LFMA__NONE;
+    const uint64_t page = block << order;
+    mark_claimed(zone, page, order);
+    mark_allocated(zone, page, order);
+    return page;
+}
 
-    lfma__table table = lfma__zone_table(zone, order);
-    uint64_t block = lfma__table_claim(table, start_slice(table, home));
-    if (LFMA_LIKELY(block != LFMA__NONE)) {
-        const uint64_t page = block << order;
-        mark_claimed(zone, page, order);
-        mark_allocated(zone, page, order);
-        return page;
+/* No block of the order was found: make one by joining smaller ones, or split a larger one. */
+static LFMA_NOINLINE uint64_t alloc_by_split(lfma__zone *zone, lfma__owner *owner, unsigned order, uint32_t home)
+{
+    if (lfma__zone_join_pairs(zone, owner, order) > 0) {
+        const uint64_t page = claim_exact(zone, order, home);
+        if (page != LFMA__NONE)
+            return page;
     }
-    if (order == zone->order_max)
-        return LFMA__NONE;
-
     lfma__owner_begin(owner);
     for (unsigned from = order + 1; from <= zone->order_max; from++) {
-        table = lfma__zone_table(zone, from);
-        block = lfma__table_claim(table, start_slice(table, home));
+        const lfma__table table = lfma__zone_table(zone, from);
+        const uint64_t block = lfma__table_claim(table, start_slice(table, home));
         if (block != LFMA__NONE) {
             lfma__zone_hand_out(zone, owner, block << from, from, order);
             return block << from;
@@ -74,6 +78,14 @@ uint64_t lfma__zone_alloc(lfma__zone *zone, lfma__owner *owner, unsigned order, 
     }
     lfma__owner_end(owner);
     return LFMA__NONE;
+}
+
+uint64_t lfma__zone_alloc(lfma__zone *zone, lfma__owner *owner, unsigned order, uint32_t home)
+{
+    if (LFMA_UNLIKELY(order > zone->order_max))
+        return LFMA__NONE;
+    const uint64_t page = claim_exact(zone, order, home);
+    return LFMA_LIKELY(page != LFMA__NONE) ? page : alloc_by_split(zone, owner, order, home);
 }
 
 LFMA_COLD uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, unsigned order)

@@ -59,7 +59,8 @@ static uint64_t parts_of(const lfma__group *seen, unsigned i, unsigned first, un
 }
 
 /* Claim all blocks seen in a run, or nothing: then what was claimed is published again. */
-static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma__group *seen, unsigned first, unsigned log2_units)
+static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma__group *seen, unsigned first,
+                      unsigned log2_units)
 {
     uint64_t got[LFMA__WORD_LOG2] = { 0 };
     bool all = true;
@@ -80,8 +81,8 @@ static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfm
 }
 
 /* Join one run of 2^log2_units units into a block. Returns whether it was wanted, and so kept. */
-static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma__group *seen, unsigned first, unsigned log2_units,
-                     lfma__join *join)
+static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma__group *seen, unsigned first,
+                     unsigned log2_units, lfma__join *join)
 {
     const unsigned order = base + log2_units;
     const uint64_t block = ((group << LFMA__WORD_LOG2) + first) >> log2_units;
@@ -110,10 +111,22 @@ static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma
     return false;
 }
 
+/* Retire the stale hints of the slices that begin in a group: so an emptied zone ends bit for bit as a fresh one. */
+static void tidy_group(lfma__zone *zone, unsigned base, uint64_t group)
+{
+    for (unsigned i = 0; i < LFMA__WORD_LOG2 && base + i <= zone->order_max && shift_of(group, i) == 0; i++) {
+        const lfma__table table = lfma__zone_table(zone, base + i);
+        if (slice_of(group, i) < table.slice_count)
+            lfma__table_tidy(table, slice_of(group, i));
+    }
+}
+
 /* Join what can be joined in one group. Returns whether to stop: the budget is spent or a block was kept. */
 static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
 {
     const unsigned base = level * LFMA__WORD_LOG2;
+    if (join->want == LFMA__WANT_NOTHING)
+        tidy_group(zone, base, group); /* an allocation does not stop for that */
     if (level == 0) {
         /* No two buddies marked free: nothing to join, and five slices not read. E0: only a reason to look closer. */
         const uint64_t marked = lfma__a64_load_relaxed(&lfma__zone_page_map(zone)[group]);

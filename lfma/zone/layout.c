@@ -46,8 +46,9 @@ void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
         if (order < LFMA__ORDER_IMPLIED) {
             /* All blocks of this order, or the rest of the zone's last word. */
             for (uint64_t p = page; p < page + (blocks << order); p += (uint64_t)1 << order)
-                (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[p / LFMA__WORD_BITS],
-                                           lfma__word_mask((unsigned)(p % LFMA__WORD_BITS), 1u << order)); /* E0: not shared yet */
+                (void)lfma__a64_or_relaxed(
+                    &lfma__zone_page_map(zone)[p / LFMA__WORD_BITS],
+                    lfma__word_mask((unsigned)(p % LFMA__WORD_BITS), 1u << order)); /* E0: not shared yet */
         }
         lfma__table_fill(table, page >> order, blocks);
         page += blocks << order;

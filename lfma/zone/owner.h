@@ -16,6 +16,8 @@
 #ifndef LFMA_ZONE_OWNER_H
 #define LFMA_ZONE_OWNER_H
 
+#include <lfma/stats.h>
+
 #include "base/base.h"
 
 #define LFMA__IN_FLIGHT_ONE ((uint64_t)1)
@@ -23,10 +25,8 @@
 #define LFMA__IN_FLIGHT_MASK (LFMA__VERSION_ONE - 1)
 
 enum lfma__counter {
-    LFMA__ALLOCS,
     LFMA__FREES,
     LFMA__BYTES_REQUESTED,
-    LFMA__BYTES_RESERVED,
     LFMA__SPLITS,
     LFMA__FAILED_NOMEM,
     LFMA__FAILED_FRAGMENTED,
@@ -38,7 +38,8 @@ enum lfma__counter {
     LFMA__BLOCKS_JOINED,
     LFMA__JOIN_CONFLICTS,
     LFMA__HINTS_REPAIRED,
-    LFMA__COUNTERS
+    LFMA__ALLOCS_OF_ORDER, /* + order: successful allocations of each order */
+    LFMA__COUNTERS = LFMA__ALLOCS_OF_ORDER + LFMA_ORDERS
 };
 
 typedef struct lfma__owner {
@@ -78,7 +79,7 @@ static inline void lfma__owner_end(lfma__owner *owner)
 }
 
 /* Statistics: exact, ordered with nothing. */
-static inline void lfma__owner_count(lfma__owner *owner, enum lfma__counter counter, uint64_t n)
+static inline void lfma__owner_count(lfma__owner *owner, unsigned counter, uint64_t n)
 {
     lfma__a64 *const c = &owner->counters[counter];
     if (LFMA_LIKELY(!owner->shared))

@@ -61,7 +61,8 @@ void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey)
             implied = seen.units;
         }
         for (uint64_t i = 0; i < words; i++) {
-            const uint64_t stored = lfma__a64_load_acquire(&lfma__zone_page_map(zone)[first_word + i]); /* E4.acquire */
+            const uint64_t stored = lfma__a64_load_acquire(
+                &lfma__zone_page_map(zone)[first_word + i]); /* E4.acquire */
             const uint64_t word = implied >> i & 1 ? LFMA__WORD_FULL : stored;
             survey->pages_free += lfma__popcount64(word);
             find_run(&finder, first_word + i, word);

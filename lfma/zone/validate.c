@@ -112,7 +112,8 @@ bool lfma__zone_validate(lfma__zone *zone, lfma_report *report)
         if (!check_table(zone, order, blocks_met[order], report))
             return false;
     }
-    if (zone->pages % LFMA__WORD_BITS && peek(&lfma__zone_page_map(zone)[zone->page_words - 1]) >> zone->pages % LFMA__WORD_BITS)
+    if (zone->pages % LFMA__WORD_BITS &&
+        peek(&lfma__zone_page_map(zone)[zone->page_words - 1]) >> zone->pages % LFMA__WORD_BITS)
         return broken(report, "I3", "a page beyond the zone's end is marked", zone->pages, 0);
     return true;
 }

@@ -104,7 +104,10 @@ int lfma__zone_order_at(lfma__zone *zone, uint64_t page);
 /* The first page of the allocated block that contains `page`, or LFMA__NONE. */
 uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page);
 
-/* --------------------------------------------------------------------------------- coalesce (coalesce.c) */
+/* ------------------------------------------------------------- join: before a split (pairs.c), in passes (coalesce.c) */
+
+/* An order has run out: join free buddies in the tables around it; bounded work. Returns how many blocks were made. */
+uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned order);
 
 #define LFMA__WANT_NOTHING LFMA_ORDERS
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Before a split: join what lies side by side.
+ *
+ * When an order has run out, a larger block is about to be cut. Whether that is one of the last large ones decides, at high
+ * fill, what can be served later; so free buddies are joined first, in the tables around the order, a slice at a time: all
+ * pairs of a slice are claimed by one atomic and published by another as up to 32 blocks of the order above. The
+ * work is bounded by one search word of each order; tables with more words take their turn, one at each split. The figures
+ * are in docs/decisions/0004-coalescing.md.
+ */
+#include "zone/zone.h"
+
+#define PAIRS 0x5555555555555555u /* the lower buddies of a slice */
+#define ORDERS_BELOW 6u           /* smaller orders than that rarely help the one that ran out */
+
+/* Join all pairs of free buddies in one slice; returns how many. */
+static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice)
+{
+    const lfma__table table = lfma__zone_table(zone, order);
+    const uint64_t seen = lfma__a64_load_relaxed(&table.slices[slice]); /* E0: the claim decides */
+    const uint64_t lower = seen & seen >> 1 & PAIRS;
+    if (lower == 0)
+        return 0;
+
+    lfma__owner_begin(owner);
+    const uint64_t got = lfma__table_claim_bits(table, slice, lower | lower << 1);
+    const uint64_t joined = got & got >> 1 & PAIRS;
+    const uint64_t single = got & ~(joined | joined << 1);
+    if (single) { /* another thread took the buddy */
+        lfma__table_publish_bits(table, slice, single);
+        lfma__owner_count(owner, LFMA__JOIN_CONFLICTS, lfma__popcount64(single));
+    }
+    if (joined) {
+        if (order + 1 == LFMA__ORDER_IMPLIED) {
+            /* A pair is a word of the page bitmap, and from here on marked by the block's own bit (I3). E4.release. */
+            for (uint64_t rest = joined; rest; rest &= rest - 1)
+                (void)lfma__a64_and_release(
+                    &lfma__zone_page_map(zone)[(slice * LFMA__WORD_BITS + lfma__ctz64(rest)) / 2], 0);
+        }
+        lfma__table_publish_bits(lfma__zone_table(zone, order + 1), slice / 2,
+                                 lfma__word_halve(joined) << slice % 2 * (LFMA__WORD_BITS / 2));
+    }
+    lfma__owner_end(owner);
+    return lfma__popcount64(joined);
+}
+
+uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned order)
+{
+    /* Each thread takes the words of large tables in turn by its own count of splits: no shared cursor. E0: a counter. */
+    const uint64_t turn = lfma__a64_load_relaxed(&owner->counters[LFMA__SPLITS]);
+    uint64_t joined = 0;
+    for (unsigned o = order > ORDERS_BELOW ? order - ORDERS_BELOW : 0; o < zone->order_max; o++) {
+        const lfma__table table = lfma__zone_table(zone, o);
+        const uint64_t word = turn % lfma__words_for(table.slice_count);
+        uint64_t hints = lfma__a64_load_relaxed(&table.search[word]); /* E0: hints */
+        for (; hints; hints &= hints - 1)
+            joined += join_slice(zone, owner, o, word * LFMA__WORD_BITS + lfma__ctz64(hints));
+    }
+    lfma__owner_count(owner, LFMA__BLOCKS_JOINED, joined);
+    return joined;
+}

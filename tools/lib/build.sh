@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Flavours: one build directory each, a function of meson's options. Sourced by tools/dev.
+
+: "${root:?is set by tools/dev}"
+
+flavours=(release-gcc debug-gcc debug-clang tsan asan)
+
+is_flavour() { [[ " ${flavours[*]} " == *" $1 "* ]]; }
+
+flavour_text() {
+    case $1 in
+        release-gcc) echo "what users get; warnings are errors" ;;
+        debug-gcc) echo "internal assertions on; warnings are errors" ;;
+        debug-clang) echo "the same, by the second compiler" ;;
+        tsan) echo "thread sanitizer, assertions on" ;;
+        asan) echo "address and undefined-behaviour sanitizers, assertions on" ;;
+    esac
+}
+
+# gcc if it is there; else whatever the machine calls cc.
+gcc_name() {
+    if [[ -n ${CC-} ]]; then echo "$CC"; elif command -v gcc >/dev/null; then echo gcc; else echo cc; fi
+}
+
+flavour_cc() { if [[ $1 == debug-clang ]]; then echo clang; else gcc_name; fi; }
+
+flavour_options() {
+    case $1 in
+        release-*) echo -Dbuildtype=release -Dwerror=true ;;
+        debug-*) echo -Dbuildtype=debug -Dwerror=true ;;
+        # Warnings are no errors here: gcc's sanitizers make it warn of things that are not there.
+        tsan) echo -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false ;;
+        asan) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false ;;
+    esac
+    # Without Criterion there are no tests, without Concurrency Kit neither tests nor benchmarks.
+    has criterion && has ck || echo -Dtests=false
+    has ck || echo -Dbench=false
+}
+
+need_for_flavours() {
+    local -a required=(cc meson ninja pkg-config python3)
+    [[ " $* " == *" debug-clang "* ]] && required+=(clang)
+    need "${required[@]}" -- ck criterion
+}
+
+# quietly LOG COMMAND …: the output goes to LOG, and its end to the terminal if the command fails.
+quietly() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 && return 0
+    printf '%s\n' "failed: $*" "the end of $log:"
+    tail -n 40 "$log"
+    return 1
+}
+
+# timed WORDS COMMAND …: prints WORDS with the time, if the command succeeds.
+timed() {
+    local words=$1 start=$SECONDS
+    shift
+    "$@" || return 1
+    say "$words, $((SECONDS - start)) s"
+}
+
+configure_flavour() {
+    local flavour=$1 dir=$root/build/$1 cc stamp
+    local -a options
+    cc=$(flavour_cc "$flavour")
+    read -ra options <<<"$(flavour_options "$flavour" | tr '\n' ' ')"
+    stamp="$cc ${options[*]}"
+    [[ -f $dir/build.ninja && -f $dir/lfma-options && $(<"$dir/lfma-options") == "$stamp" ]] && return 0
+    rm -rf "$dir"
+    mkdir -p "$root/build"
+    CC=$cc quietly "$root/build/$flavour-setup.log" meson setup "$dir" "$root" "${options[@]}" || return 1
+    printf '%s\n' "$stamp" >"$dir/lfma-options"
+}
+
+build_flavour() {
+    configure_flavour "$1" && quietly "$root/build/$1-build.log" ninja -C "$root/build/$1"
+}
