@@ -130,7 +130,7 @@ LFMA_API void lfma_arena_destroy_forced(lfma_arena *arena);
 
 /** Flags of one allocation. */
 enum lfma_alloc_flag {
-    /** Do not coalesce in this call: where coalescing might have served it, LFMA_E_BUDGET is returned at once. */
+    /** Do not coalesce in this call: where coalescing would have served it, LFMA_E_BUDGET is returned. */
     LFMA_ALLOC_NO_COALESCE = 1u << 0
 };
 
@@ -152,10 +152,11 @@ LFMA_API LFMA_MUST_CHECK void *lfma_alloc(lfma_arena *arena, size_t bytes);
  *   LFMA_E_NEVER: larger than the largest block.
  *   LFMA_E_NOMEM: at some instant of the call fewer pages were free than the block has.
  *   LFMA_E_FRAGMENTED: at some instant of the call no aligned run of the size was free (though as many pages were).
- *   LFMA_E_BUDGET: the arena's coalescing budget ran out first; what was joined stays joined; call again.
+ *   LFMA_E_BUDGET: an aligned run of the size was free, or could not be ruled out, but the coalescing budget ran out
+     before it was joined; what was joined stays joined; call again.
  *   LFMA_E_AGAIN: other threads moved blocks throughout a bounded number of looks; nothing was proved; call again.
  * Lock-free. O(search words) while a block of the size or larger is found; else coalesces within the arena's budget
- * and, before it says NOMEM or FRAGMENTED, reads the whole page bitmap: O(pages / 64). @since 0.1
+ * and, before it fails, reads the page bitmap, at most 32 times, as a rule once: O(pages / 64). @since 0.1
  */
 LFMA_API LFMA_MUST_CHECK int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block);
 

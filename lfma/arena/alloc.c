@@ -91,26 +91,23 @@ static int proved(const struct request *r)
 /*
  * No hint led to a block. Join, within the budget; when that does not help either, prove that no
  * aligned run of the size is free, or find out where it is: unhinted (its freer was stopped), not
- * joined (another coalescer was at it), or free since. A bounded number of times; surveys count
- * against the budget too, but one is always made.
+ * joined (another coalescer was at it), or free since. A bounded number of times. LFMA_E_BUDGET is
+ * said only of a run that is there, or that moving blocks kept from being ruled out.
  */
 static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
 {
     lfma_arena *const arena = r->arena;
-    lfma_budget budget = arena->coalesce;
-    if (r->flags & LFMA_ALLOC_NO_COALESCE)
-        budget = (lfma_budget)LFMA_BUDGET_NONE;
+    const bool may_join = !(r->flags & LFMA_ALLOC_NO_COALESCE);
     lfma__meter meter;
-    lfma__meter_start(&meter, budget, arena->clock, arena->clock_context);
-    const bool may_join = r->order > 0 && !meter.spent;
+    lfma__meter_start(&meter, may_join ? arena->coalesce : (lfma_budget)LFMA_BUDGET_NONE, arena->clock,
+                      arena->clock_context);
+    const bool had_budget = !meter.spent;
 
     for (unsigned look = 0; look < LOOKS_MAX; look++) {
-        if (may_join) {
+        if (r->order > 0 && !meter.spent) {
             *found = find_by_joining(r, &meter);
             if (found->page != LFMA__NONE)
                 return LFMA_OK;
-            if (meter.spent)
-                return LFMA_E_BUDGET;
         }
         const int proof = proved(r);
         if (proof == LFMA_E_NOMEM || proof == LFMA_E_FRAGMENTED)
@@ -118,10 +115,10 @@ static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
         *found = find_by_scan(r);
         if (found->page != LFMA__NONE)
             return LFMA_OK;
-        if (proof == LFMA_OK && r->order > 0 && !may_join)
+        if (r->order > 0 && meter.spent && (proof == LFMA_OK || had_budget))
             return LFMA_E_BUDGET;
-        if (may_join && lfma__meter_spend(&meter, arena->bytes >> arena->page_shift >> LFMA__WORD_LOG2))
-            return LFMA_E_BUDGET;
+        if (r->order > 0 && !meter.spent) /* a look takes time too */
+            (void)lfma__meter_spend(&meter, arena->bytes >> arena->page_shift >> LFMA__WORD_LOG2);
     }
     return LFMA_E_AGAIN;
 }

@@ -147,7 +147,7 @@ int lfma_arena_destroy(lfma_arena *arena)
 {
     if (!arena)
         return LFMA_OK;
-    lfma__survey survey = { 0 };
+    lfma__survey survey = { .count_all = true };
     for (uint64_t i = 0; i < arena->zone_count; i++)
         lfma__zone_survey(lfma__arena_zone(arena, i), 0, &survey);
     if (survey.pages_free != arena->bytes >> arena->page_shift)

@@ -10,8 +10,35 @@
  */
 #include "zone/zone.h"
 
+#define PLENTY_LOG2 5u            /* 1/32 of the zone */
 #define PAIRS 0x5555555555555555u /* the lower buddies of a slice */
 #define ORDERS_BELOW 6u           /* smaller orders than that rarely help the one that ran out */
+
+/*
+ * Are large blocks plenty? Then cutting one costs nothing, and joining would only undo what the sizes in use have set up.
+ * Plenty is a thirty-second of the zone in blocks of a thirty-second or more, or of the largest order; tables of more
+ * than one search word are sampled, a word at a time.
+ */
+static bool plenty(lfma__zone *zone, uint64_t turn)
+{
+    const unsigned whole = lfma__log2_floor(zone->pages);
+    const unsigned large = whole > PLENTY_LOG2 ? whole - PLENTY_LOG2 : 0;
+    for (unsigned o = large < zone->order_max ? large : zone->order_max; o <= zone->order_max; o++) {
+        const lfma__table table = lfma__zone_table(zone, o);
+        const uint64_t words = lfma__words_for(table.slice_count);
+        const uint64_t word = turn % words;
+        uint64_t blocks = 0;
+        uint64_t hints = lfma__a64_load_relaxed(&table.search[word]); /* E0: a sample */
+        for (; hints; hints &= hints - 1) {
+            const uint64_t slice = word * LFMA__WORD_BITS + lfma__ctz64(hints);
+            blocks += lfma__popcount64(lfma__a64_load_relaxed(&table.slices[slice])); /* E0: a sample */
+        }
+        const uint64_t sampled = words > 1 ? LFMA__WORD_BITS * LFMA__WORD_BITS << o : zone->pages;
+        if (blocks << o >= sampled >> PLENTY_LOG2)
+            return true;
+    }
+    return false;
+}
 
 /* Join all pairs of free buddies in one slice; returns how many. */
 static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice)
@@ -49,6 +76,8 @@ uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned or
     /* Each thread takes the words of large tables in turn by its own count of splits: no shared cursor. E0: a counter. */
     const uint64_t turn = lfma__a64_load_relaxed(&owner->counters[LFMA__SPLITS]);
     uint64_t joined = 0;
+    if (plenty(zone, turn))
+        return 0;
     for (unsigned o = order > ORDERS_BELOW ? order - ORDERS_BELOW : 0; o < zone->order_max; o++) {
         const lfma__table table = lfma__zone_table(zone, o);
         const uint64_t word = turn % lfma__words_for(table.slice_count);

@@ -50,6 +50,8 @@ void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey)
     }
     const uint64_t groups = lfma__words_for(zone->page_words);
     for (uint64_t group = 0; group < groups; group++) {
+        if (finder.found && !survey->count_all)
+            break;
         const uint64_t first_word = group * LFMA__WORD_BITS;
         const uint64_t left = zone->page_words - first_word;
         const uint64_t words = left < LFMA__WORD_BITS ? left : LFMA__WORD_BITS;

@@ -137,11 +137,12 @@ void lfma__zone_read_group(lfma__zone *zone, unsigned base, uint64_t group, lfma
 /* --------------------------------------------------------------------- survey (survey.c), validate (validate.c) */
 
 typedef struct lfma__survey {
+    bool count_all;      /* count to the end; else the survey may stop at the first run */
     uint64_t pages_free; /* pages marked free */
     bool has_run;        /* an aligned run of 2^order marked pages */
 } lfma__survey;
 
-/* Read the whole page map with acquire loads (E4). Adds to pages_free, sets has_run. Any order below LFMA_ORDERS. */
+/* Read the page map with acquire loads (E4). Adds to pages_free, sets has_run. Any order below LFMA_ORDERS. */
 void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey);
 
 /* Free blocks of one order. */
