@@ -72,9 +72,10 @@ typedef uint64_t lfma_clock_fn(void *context);
 /** Flags of an arena. */
 enum lfma_arena_flag {
     /**
-     * Exact detection of racing frees: of several threads that free one block at the same instant one succeeds and the
-     * others get LFMA_E_DOUBLE_FREE. Without it every double free that is not simultaneous is caught, and most that are.
-     * Costs one more atomic exchange per free.
+     * Exact detection of racing frees: of several threads that free one block at the same instant one succeeds and
+     * the others get LFMA_E_DOUBLE_FREE, whatever else moves. Without it a double free is caught too, unless the
+     * block is claimed, split or joined at the very instant of the second free.
+     * Costs an atomic exchange at each free, and a line that both threads write.
      */
     LFMA_HARDENED = 1u << 0
 };

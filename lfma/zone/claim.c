@@ -24,8 +24,15 @@ static inline void mark_claimed(lfma__zone *zone, uint64_t page, unsigned order)
 static inline void mark_allocated(lfma__zone *zone, uint64_t page, unsigned order)
 {
     LFMA_ASSERT(page + ((uint64_t)1 << order) <= zone->pages);
-    /* E0: the last owner's zero came before its publish (E1), the next reader gets the block from this caller. */
-    lfma__a8_store_relaxed(&lfma__zone_states(zone)[page], (uint8_t)(LFMA__STATE_ALLOCATED | order));
+    lfma__a8 *const state = &lfma__zone_states(zone)[page];
+    const uint8_t allocated = (uint8_t)(LFMA__STATE_ALLOCATED | order);
+    /*
+     * A block that was last allocated at this order has its state already (I7): then two threads share
+     * the line without a write. E0: what the last owner left came before its publish (E1), and the next
+     * reader gets the block from this caller.
+     */
+    if (lfma__a8_load_relaxed(state) != allocated)
+        lfma__a8_store_relaxed(state, allocated); /* E0: as above */
 }
 
 void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order)

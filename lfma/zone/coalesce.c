@@ -58,6 +58,12 @@ static uint64_t parts_of(const lfma__group *seen, unsigned i, unsigned first, un
     return seen->bits[i] & lfma__word_mask(first >> i, (1u << log2_units) >> i);
 }
 
+/* The blocks of order base + i seen in a run, as bits of their slice. */
+static uint64_t slice_bits(const lfma__group *seen, uint64_t group, unsigned i, unsigned first, unsigned log2_units)
+{
+    return parts_of(seen, i, first, log2_units) << shift_of(group, i);
+}
+
 /* Claim all blocks seen in a run, or nothing: then what was claimed is published again. */
 static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma__group *seen, unsigned first,
                       unsigned log2_units)
@@ -65,19 +71,19 @@ static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfm
     uint64_t got[LFMA__WORD_LOG2] = { 0 };
     bool all = true;
     for (unsigned i = 0; i < log2_units && all; i++) {
-        const uint64_t parts = parts_of(seen, i, first, log2_units) << shift_of(group, i);
+        const uint64_t parts = slice_bits(seen, group, i, first, log2_units);
         if (parts == 0)
             continue;
         got[i] = lfma__table_claim_bits(lfma__zone_table(zone, base + i), slice_of(group, i), parts);
         all = got[i] == parts;
     }
-    if (all)
-        return true;
     for (unsigned i = 0; i < log2_units; i++) {
-        if (got[i])
+        if (all)
+            lfma__zone_clear_states(zone, base + i, slice_of(group, i), got[i]);
+        else if (got[i])
             lfma__table_publish_bits(lfma__zone_table(zone, base + i), slice_of(group, i), got[i]);
     }
-    return false;
+    return all;
 }
 
 /* Join one run of 2^log2_units units into a block. Returns whether it was wanted, and so kept. */

@@ -58,6 +58,7 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
         lfma__owner_count(owner, LFMA__JOIN_CONFLICTS, lfma__popcount64(single));
     }
     if (joined) {
+        lfma__zone_clear_states(zone, order, slice, joined | joined << 1);
         if (order + 1 == LFMA__ORDER_IMPLIED) {
             /* A pair is a word of the page bitmap, and from here on marked by the block's own bit (I3). E4.release. */
             for (uint64_t rest = joined; rest; rest &= rest - 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Free: take the block's state, publish the block. Never merges, never waits. Paper: section "free". */
+/* Free: what the block's state says, then publish the block. Never merges, never waits. Paper: section "free". */
 #include "zone/zone.h"
 
 int lfma__zone_order_at(lfma__zone *zone, uint64_t page)
@@ -7,7 +7,10 @@ int lfma__zone_order_at(lfma__zone *zone, uint64_t page)
     LFMA_ASSERT(page < zone->pages);
     /* E0: written by the owner's own allocation, which whoever holds the block has seen by other means. */
     const uint8_t state = lfma__a8_load_relaxed(&lfma__zone_states(zone)[page]);
-    return state & LFMA__STATE_ALLOCATED ? (int)(state & LFMA__STATE_ORDER) : -1;
+    if (!(state & LFMA__STATE_ALLOCATED))
+        return -1;
+    const unsigned order = state & LFMA__STATE_ORDER;
+    return lfma__zone_is_free(zone, page, order) ? -1 : (int)order;
 }
 
 uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page)
@@ -37,8 +40,6 @@ int lfma__zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool ha
         seen = lfma__a8_exchange_relaxed(state, 0);
         if (LFMA_UNLIKELY(!(seen & LFMA__STATE_ALLOCATED)))
             return LFMA_E_DOUBLE_FREE;
-    } else {
-        lfma__a8_store_relaxed(state, 0); /* E0: before the publish below (E1) */
     }
 
     const unsigned order = seen & LFMA__STATE_ORDER;
@@ -48,7 +49,7 @@ int lfma__zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool ha
         (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS], mask);
     }
     if (LFMA_UNLIKELY(lfma__table_publish(lfma__zone_table(zone, order), page >> order)))
-        return LFMA_E_DOUBLE_FREE; /* a racing free of the same block was first */
+        return LFMA_E_DOUBLE_FREE; /* it was free; of racing frees this one came second */
     lfma__owner_raise(owner);
     return LFMA_OK;
 }

@@ -17,12 +17,6 @@ static uint64_t peek(const lfma__a64 *word)
     return lfma__a64_load_relaxed(word); /* E0 */
 }
 
-static bool is_free(lfma__zone *zone, uint64_t page, unsigned order)
-{
-    const uint64_t block = page >> order;
-    return peek(&lfma__zone_table(zone, order).slices[block / LFMA__WORD_BITS]) >> block % LFMA__WORD_BITS & 1;
-}
-
 static bool is_stored(lfma__zone *zone, uint64_t page)
 {
     return peek(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS]) >> page % LFMA__WORD_BITS & 1;
@@ -35,7 +29,7 @@ static int free_order_at(lfma__zone *zone, uint64_t page)
     for (unsigned order = 0; order <= zone->order_max; order++) {
         if (page % ((uint64_t)1 << order) != 0 || page + ((uint64_t)1 << order) > zone->pages)
             break;
-        if (!is_free(zone, page, order))
+        if (!lfma__zone_is_free(zone, page, order))
             continue;
         if (found >= 0)
             return -2;
@@ -44,15 +38,23 @@ static int free_order_at(lfma__zone *zone, uint64_t page)
     return found;
 }
 
-/* The pages inside a block: no state of their own but the first's, and marked as they should be. */
+static uint8_t state_at(lfma__zone *zone, uint64_t page)
+{
+    return lfma__a8_load_relaxed(&lfma__zone_states(zone)[page]); /* E0: as in peek */
+}
+
+/* A block: its state is its own, the pages inside have none, and all are marked as they should be. */
 static bool check_block(lfma__zone *zone, uint64_t page, unsigned order, bool is_free_block, lfma_report *report)
 {
     const bool stored = is_free_block && order < LFMA__ORDER_IMPLIED;
+    const uint8_t state = state_at(zone, page);
+    if (state != (LFMA__STATE_ALLOCATED | order) && !(is_free_block && state == 0))
+        return broken(report, "I7", "the state of a block is of another order", page, order);
     for (uint64_t p = page; p < page + ((uint64_t)1 << order); p++) {
         if (is_stored(zone, p) != stored)
             return broken(report, "I3", "the page bitmap disagrees with the block of the page", p, order);
-        if (p > page && lfma__zone_order_at(zone, p) >= 0)
-            return broken(report, "I7", "a block is allocated inside another block", p, order);
+        if (p > page && state_at(zone, p) != 0)
+            return broken(report, "I7", "a page inside a block has a state", p, order);
     }
     return true;
 }
@@ -80,14 +82,18 @@ static bool check_table(lfma__zone *zone, unsigned order, uint64_t blocks_met, l
     return true;
 }
 
+static int allocated_order_at(lfma__zone *zone, uint64_t page)
+{
+    const uint8_t state = state_at(zone, page);
+    return state & LFMA__STATE_ALLOCATED ? (int)(state & LFMA__STATE_ORDER) : -1;
+}
+
 bool lfma__zone_validate(lfma__zone *zone, lfma_report *report)
 {
     uint64_t blocks_met[LFMA_ORDERS] = { 0 };
     for (uint64_t page = 0; page < zone->pages;) {
-        const int allocated = lfma__zone_order_at(zone, page);
         const int free = free_order_at(zone, page);
-        if (allocated >= 0 && free != -1)
-            return broken(report, "I1", "a page is both free and allocated", page, (unsigned)allocated);
+        const int allocated = free == -1 ? allocated_order_at(zone, page) : -1;
         if (free == -2)
             return broken(report, "I1", "a page is in free blocks of two orders", page, 0);
         if (allocated < 0 && free < 0)

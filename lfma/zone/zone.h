@@ -14,7 +14,10 @@
  * I4  Search bits: table.h, T2.
  * I5  Nothing in here touches the memory that is handed out: a zone manages page numbers.
  * I6  At rest lfma__zone_validate() proves I1–I4 and I7 by walking everything.
- * I7  A page's state is "allocated, order k" iff it is the first page of an allocated block of order k; else it is 0.
+ * I7  A page's state is "order k" only if it is the first page of a block of order k, allocated or
+ *     free as such; every allocated block has its state, and whoever joins blocks clears theirs. So a
+ *     block is allocated iff it has a state and its bit is 0, and a block that comes and goes at one
+ *     order is not written here at all. (Hardened arenas clear the state at each free.)
  *
  * Does no OS call, reads no clock but the one handed in, allocates nothing. Owners are handed in (owner.h).
  */
@@ -33,7 +36,7 @@
 /* Orders from this one on fill whole words of the page bitmap: their marks are implied (I3). */
 #define LFMA__ORDER_IMPLIED LFMA__WORD_LOG2
 
-/* A block state: 0, or this flag and the order. */
+/* A block state: 0, or this flag and the order (I7). */
 #define LFMA__STATE_ALLOCATED 0x80u
 #define LFMA__STATE_ORDER 0x1Fu
 
@@ -76,6 +79,24 @@ static inline lfma__a64 *lfma__zone_page_map(lfma__zone *zone)
 static inline lfma__a8 *lfma__zone_states(lfma__zone *zone)
 {
     return (lfma__a8 *)(void *)((char *)zone + zone->states_offset);
+}
+
+static inline bool lfma__zone_is_free(lfma__zone *zone, uint64_t page, unsigned order)
+{
+    const uint64_t block = page >> order;
+    const lfma__a64 *const slice = &lfma__zone_table(zone, order).slices[block / LFMA__WORD_BITS];
+    /* E0: the caller holds the block, or its answer is one in passing. */
+    return lfma__a64_load_relaxed(slice) >> block % LFMA__WORD_BITS & 1;
+}
+
+/* For who has claimed the free blocks of one slice, to join or to split them: clear their states (I7). */
+static inline void lfma__zone_clear_states(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
+{
+    for (; bits; bits &= bits - 1) {
+        lfma__a8 *const state = &lfma__zone_states(zone)[(slice * LFMA__WORD_BITS + lfma__ctz64(bits)) << order];
+        if (lfma__a8_load_relaxed(state))     /* E0: after the claim (E1) */
+            lfma__a8_store_relaxed(state, 0); /* E0: before the publish (E1) */
+    }
 }
 
 /* -------------------------------------------------------------------- allocate (claim.c), free (publish.c) */
