@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""What runs: a job is one process of the worker; a plan is all jobs in their order."""
+import glob
+import os
+import re
+import subprocess
+
+ALL_WORKLOADS = ["consumer-scaling", "single", "multi-producer", "coalesce", "aging", "lock-vs-atomic"]
+BUILT_IN = ["floor", "lfma", "lfma-core", "lfma-hardened", "buddy-mutex", "buddy-spin", "mmap", "malloc"]
+DEFAULT = ["floor", "lfma", "lfma-core", "buddy-mutex", "buddy-spin", "mmap", "malloc"]
+ARENAS = ["lfma", "lfma-core", "lfma-hardened", "buddy-mutex", "buddy-spin"]
+BUDGETED = ["lfma", "lfma-core", "lfma-hardened"]
+
+# Libraries that replace malloc when they are preloaded; the first name that is found counts.
+PRELOADS = {
+    "mimalloc": ["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"],
+    "jemalloc": ["libjemalloc.so.2", "libjemalloc.so"],
+    "tcmalloc": ["libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc_minimal.so"],
+    "tbb": ["libtbbmalloc_proxy.so.2", "libtbbmalloc_proxy.so"],
+}
+
+# --quick begins no round that would probably end after this.
+QUICK_SECONDS = 44
+
+SIZES = [(1, 4 << 20), (64 << 10, 64 << 10)]
+JOB_SECONDS_MAX = 300
+
+# Pairs a run: (full, quick). "Slow" ones take microseconds a pair: fewer pairs measure them as well.
+PAIRS = {"fast": (1000000, 100000), "slow": (100000, 2000), "locked": (1000000, 50000)}
+PAIRS_AGING = {"fast": (5000000, 100000), "slow": (500000, 2000), "locked": (5000000, 100000)}
+PAIRS_LOCK = (2000000, 200000)
+
+
+class PlanError(Exception):
+    pass
+
+
+class JobError(Exception):
+    pass
+
+
+def _speed_class(allocator):
+    if allocator in ("floor", "lfma", "lfma-core", "lfma-hardened"):
+        return "fast"
+    return "locked" if allocator.startswith("buddy") else "slow"
+
+
+def find_library(names):
+    """The path of the first library of these names, as the dynamic linker or the usual directories know it."""
+    cache = ""
+    for ldconfig in ("ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"):
+        try:
+            cache = subprocess.run([ldconfig, "-p"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   check=True).stdout.decode("utf-8", "replace")
+            break
+        except (OSError, subprocess.SubprocessError):
+            continue
+    for name in names:
+        match = re.search(r"^\s*%s \(.*=> (\S+)$" % re.escape(name), cache, re.MULTILINE)
+        if match:
+            return match.group(1)
+        for folder in ("/usr/local/lib*", "/usr/lib*", "/usr/lib/*-linux-*", "/lib/*-linux-*"):
+            for path in glob.glob(os.path.join(folder, name)):
+                return path
+    return None
+
+
+class Job:
+    def __init__(self, command, title, preload):
+        self.command = command
+        self.title = title
+        self.preload = preload
+
+    def run(self):
+        """The worker's lines. Raises JobError if it fails."""
+        variables = dict(os.environ)
+        if self.preload:
+            variables["LD_PRELOAD"] = self.preload
+        try:
+            done = subprocess.run(self.command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=JOB_SECONDS_MAX, check=False)
+        except subprocess.TimeoutExpired:
+            raise JobError("%s: stopped after %d s" % (self.title, JOB_SECONDS_MAX)) from None
+        except OSError as error:
+            raise JobError("%s: %s" % (self.title, error)) from None
+        if done.returncode != 0:
+            why = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+            raise JobError("%s: exit %d: %s" % (self.title, done.returncode, why))
+        return done.stdout.decode("utf-8").splitlines()
+
+
+class Plan:
+    """All jobs, rounds outermost, allocators innermost."""
+
+    def __init__(self, options):
+        self.options = options
+        self.quick = options.quick
+        self.rounds = options.rounds if options.rounds is not None else 5
+        if self.rounds < 1 or (options.pairs is not None and options.pairs < 1):
+            raise PlanError("--rounds and --pairs begin at 1")
+        if not os.access(options.worker, os.X_OK):
+            raise PlanError("--worker: %s is not a program" % options.worker)
+        self.worker = os.path.abspath(options.worker)
+        self.consumers = self._numbers(options.consumers, [1, 2, 4, 8, 16, 30], "--consumers")
+        self.threads = self._numbers(options.threads, [1, 2, 4, 8], "--threads")
+        self.fills = self._numbers(options.fills, [50, 70, 90, 95], "--fills")
+        self.budgets = self._numbers(options.budgets, [1000, 10000, 100000, 1000000, 10000000], "--budgets")
+        self.notes = []
+        self.preloads = {}
+        self.allocators = self._allocators(options.allocators)
+        self.workloads = self._workloads(options.workloads)
+        self.jobs = []
+        self.round_ends = []
+        for number in range(1, self.rounds + 1):
+            for workload in self.workloads:
+                getattr(self, "_plan_" + workload.replace("-", "_"))(number)
+            self.round_ends.append(len(self.jobs))
+
+    def stops_after(self, count, seconds):
+        """Whether a quick run ends here: after `count` jobs and so many seconds one more round would be too long."""
+        if not self.quick or self.options.rounds is not None or count not in self.round_ends[:-1]:
+            return False
+        turn = self.round_ends.index(count) + 1
+        if seconds * (turn + 1) / turn <= QUICK_SECONDS:
+            return False
+        self.notes.append("quick: %d of %d rounds, to stay under 50 s" % (turn, self.rounds))
+        self.rounds = turn
+        return True
+
+    @staticmethod
+    def _numbers(text, default, option):
+        if text is None:
+            return default
+        try:
+            numbers = [int(word) for word in text.split(",")]
+        except ValueError:
+            numbers = [0]
+        if min(numbers) < 1:
+            raise PlanError("%s: %s is not a list of positive numbers" % (option, text))
+        return numbers
+
+    @staticmethod
+    def _workloads(names):
+        names = list(names) or ["consumer-scaling"]
+        for name in names:
+            if name not in ALL_WORKLOADS + ["all"]:
+                raise PlanError("no workload is called %s; there are: %s, all" % (name, ", ".join(ALL_WORKLOADS)))
+        return ALL_WORKLOADS if "all" in names else names
+
+    def _allocators(self, text):
+        everything = text == "all"
+        wanted = BUILT_IN + list(PRELOADS) if everything else DEFAULT if text is None else text.split(",")
+        chosen = []
+        for name in wanted:
+            name, _, path = name.partition("=")
+            if name in BUILT_IN:
+                chosen.append(name)
+                continue
+            path = path or (find_library(PRELOADS[name]) if name in PRELOADS else None)
+            if path and os.path.exists(path):
+                self.preloads[name] = os.path.abspath(path)
+                chosen.append(name)
+            elif everything:
+                self.notes.append("%s is not installed" % name)
+            elif name in PRELOADS:
+                raise PlanError("%s is not installed (looked for %s)" % (name, ", ".join(PRELOADS[name])))
+            else:
+                raise PlanError("no allocator is called %s" % name)
+        return chosen
+
+    def _pairs(self, allocator, table=None):
+        if self.options.pairs is not None:
+            return self.options.pairs
+        return (table or PAIRS)[_speed_class(allocator)][1 if self.quick else 0]
+
+    def _add(self, workload, allocator, number, arguments):
+        command = [self.worker, workload, "--round", str(number)] + [str(a) for a in arguments]
+        preload = self.preloads.get(allocator)
+        if allocator is not None:
+            command += ["--allocator", "malloc", "--label", allocator] if preload else ["--allocator", allocator]
+        if self.options.no_pin:
+            command.append("--no-pin")
+        words = [str(word).lstrip("-") for word in arguments]
+        told = [" ".join(pair) for pair in zip(words, words[1:]) if pair[0] in ("consumers", "threads", "fill", "budget")]
+        title = ", ".join([" ".join([workload, allocator or ""])] + told + ["latency"] * ("latency" in words))
+        self.jobs.append(Job(command, title, preload))
+
+    def _passes(self):
+        return [[]] if self.options.no_latency else [[], ["--latency"]]
+
+    def _plan_consumer_scaling(self, number):
+        for size_min, size_max in SIZES:
+            for consumers in self.consumers:
+                for extra in self._passes():
+                    for allocator in self.allocators:
+                        self._add("consumer-scaling", allocator, number,
+                                  ["--consumers", consumers, "--size-min", size_min, "--size-max", size_max,
+                                   "--pairs", self._pairs(allocator)] + extra)
+
+    def _plan_single(self, number):
+        for variant in ("single-once", "single-fifo", "single-random"):
+            for extra in self._passes():
+                for allocator in self.allocators:
+                    self._add(variant, allocator, number, ["--pairs", self._pairs(allocator)] + extra)
+
+    def _plan_multi_producer(self, number):
+        for variant in ("multi-producer-pairs", "multi-producer-self"):
+            for threads in self.threads:
+                for allocator in self.allocators:
+                    self._add(variant, allocator, number, ["--threads", threads, "--pairs", self._pairs(allocator)])
+
+    def _plan_coalesce(self, number):
+        for variant in ("coalesce-all", "coalesce-most"):
+            for allocator in self.allocators:
+                if allocator in BUDGETED:
+                    for budget in self.budgets:
+                        self._add(variant, allocator, number, ["--budget", budget])
+                elif allocator in ARENAS:
+                    self._add(variant, allocator, number, [])
+
+    def _plan_aging(self, number):
+        for variant in ("aging-log", "aging-uniform"):
+            for fill in self.fills:
+                for allocator in self.allocators:
+                    self._add(variant, allocator, number,
+                              ["--fill", fill, "--pairs", self._pairs(allocator, PAIRS_AGING)])
+
+    def _plan_lock_vs_atomic(self, number):
+        pairs = self.options.pairs or PAIRS_LOCK[1 if self.quick else 0]
+        self._add("lock-vs-atomic", None, number, ["--pairs", pairs])
