@@ -102,7 +102,8 @@ typedef struct lfma_arena_config {
 } lfma_arena_config;
 
 /* clang-format off */
-#define LFMA_ARENA_CONFIG_INIT { sizeof(lfma_arena_config), 0, 0, 0, 0, { 100000000u, LFMA_UNLIMITED }, 0, 0, NULL, NULL }
+#define LFMA_ARENA_CONFIG_INIT                                                                      \
+    { sizeof(lfma_arena_config), 0, 0, 0, 0, { 100000000u, LFMA_UNLIMITED }, 0, 0, NULL, NULL }
 /* clang-format on */
 
 /* ------------------------------------------------------------------------------------ create and destroy */
@@ -111,7 +112,8 @@ typedef struct lfma_arena_config {
  * Create an arena; the caller owns it until lfma_arena_destroy().
  *
  * Reserves the address range (not committed: pages of the OS come at first touch) and its metadata, 11.1 bits a
- * page and 384 bytes a thread slot, apart from it. The range starts at a multiple of block_bytes_max, so blocks are aligned to their size.
+ * page and 384 bytes a thread slot, apart from it. The range starts at a multiple of block_bytes_max, so blocks
+ * are aligned to their size.
  * @return 0 · LFMA_E_INVALID (a member is out of range, or they contradict each other) · LFMA_E_OS
  * Makes system calls; O(bytes / block_bytes_max). Not for signal handlers. @since 0.1
  */
@@ -219,8 +221,9 @@ typedef struct lfma_coalesce_result {
 /**
  * Join free buddies into the largest aligned blocks, within a budget; go on where the last call left off.
  *
- * Safe while others allocate, free and coalesce; worth calling from an idle thread. A call goes on at the cursor; if it
- * gets to the end within its budget it walks the whole arena once more from the start, and stops: it always ends.
+ * Safe while others allocate, free and coalesce; worth calling from an idle thread. A call goes on at the cursor;
+ * if it gets to the end within its budget it walks the whole arena once more from the start, and stops: it always
+ * ends.
  * It passes its time budget by no more than the join of one block (or 16 words) and one read of the clock.
  * @param budget NULL: the arena's own. LFMA_BUDGET_NONE does nothing.
  * @param ret_result may be NULL

@@ -75,6 +75,9 @@ configure_flavour() {
     printf '%s\n' "$stamp" >"$dir/lfma-options"
 }
 
+# build_flavour FLAVOUR [TARGET …]
 build_flavour() {
-    configure_flavour "$1" && quietly "$root/build/$1-build.log" ninja -C "$root/build/$1"
+    local flavour=$1
+    shift
+    configure_flavour "$flavour" && quietly "$root/build/$flavour-build.log" ninja -C "$root/build/$flavour" "$@"
 }
