@@ -55,8 +55,9 @@ typedef struct lfma_arena_stats_t {
 } lfma_arena_stats_t;
 
 /* clang-format off */
-#define LFMA_ARENA_STATS_INIT                                                                                  \
-    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 }, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define LFMA_ARENA_STATS_INIT                                                                   \
+    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 },                \
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /**

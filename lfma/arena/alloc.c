@@ -203,7 +203,7 @@ int lfma_try_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment, un
 {
     if (!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0 || (alignment & (alignment - 1)) != 0)
         return LFMA_E_INVALID;
-    /* A block is aligned to its size (A1): an alignment is a least order. 0 & -1 passes above and means the natural one. */
+    /* A block is aligned to its size (A1), so an alignment is a least order; 0 means the natural one. */
     const unsigned shift = alignment ? lfma__log2_floor(alignment) : 0;
     const unsigned order_least = shift > arena->page_shift ? shift - arena->page_shift : 0;
     return alloc_order(arena, bytes, order_least, flags, ret_block);

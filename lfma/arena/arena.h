@@ -6,8 +6,8 @@
  *     metadata   | arena | owner slots 0 … threads_max - 1, the shared one | zone 0 | zone 1 | … |
  *
  * A1  Zones lie at multiples of a power of two from the payload's base, which is a multiple of the largest block.
- * A2  A thread uses the owner slot of its number (os/thread.h); without one, or while a call of its own is interrupted by
- *     a signal handler that calls, the shared slot.
+ * A2  A thread uses the owner slot of its number (os/thread.h); without one, or while a call of its own is
+ *     interrupted by a signal handler that calls, the shared slot.
  * A3  A thread starts to look in a home zone, given by its number, and falls back to the others in turn.
  *
  * The handle is of this process: it holds pointers. The zones hold none.

@@ -10,7 +10,7 @@
  * T2  A search bit may be 1 over an empty slice. It may be 0 over a non-empty slice only while a thread is between
  *     two steps of the double check and bound to repair it:
  *         publish: F1 set the block's bit    F2 read the search bit, and set it if it is 0
- *         retire:  C2 clear the search bit   C3 read the slice again   C4 if it is not empty, set the search bit again
+ *         retire:  C2 clear the search bit   C3 read the slice again   C4 if it is not empty, undo C2
  *     F1, F2, C2 and C3 are in one total order (edge E2): either C3 sees F1's block or F2 sees C2's zero.
  * T3  A claim that empties a slice leaves the search bit: the next search that finds the slice empty retires it. A
  *     slice that is emptied and filled in turns, as by one producer, so keeps its hint and costs no shared write.
@@ -70,7 +70,7 @@ static inline uint64_t lfma__table_claim_bits(lfma__table t, uint64_t slice, uin
     return lfma__a64_and_acqrel(&t.slices[slice], ~bits) & bits;
 }
 
-/* Try once to claim the lowest free block of a slice: its bit, or LFMA__NONE if the slice is empty or the race lost. */
+/* Try once to claim the lowest free block of a slice: its bit, or LFMA__NONE if it is empty or the race lost. */
 static inline uint64_t lfma__slice_try_claim(lfma__a64 *slice)
 {
     const uint64_t free = lfma__a64_load_relaxed(slice); /* E0: only picks a bit to try, the claim decides */

@@ -47,8 +47,8 @@ static inline uint64_t lfma__word_halve(uint64_t w)
 }
 
 /*
- * Each bit of `w` widened to a run of 2^log2_width bits: bit i goes to bits i * 2^log2_width onward. What does not fit
- * 64 bits must be 0. log2_width is 0 … 6.
+ * Each bit of `w` widened to a run of 2^log2_width bits: bit i goes to bits i * 2^log2_width onward. What does
+ * not fit 64 bits must be 0. log2_width is 0 … 6.
  */
 static inline uint64_t lfma__word_widen(uint64_t w, unsigned log2_width)
 {

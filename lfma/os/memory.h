@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 /*
- * Reserve `bytes` (rounded up to OS pages) of zeroed, private, lazily committed memory at a multiple of `alignment`, a
- * power of two. NULL if the operating system refuses.
+ * Reserve `bytes` (rounded up to OS pages) of zeroed, private, lazily committed memory at a multiple of
+ * `alignment`, a power of two. NULL if the operating system refuses.
  */
 void *lfma__os_reserve(uint64_t bytes, uint64_t alignment);
 

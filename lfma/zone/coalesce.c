@@ -9,13 +9,13 @@
  *     level 1   base 6    a group of 64 words: 4,096 pages          joins orders 6–11 into 7–12
  *     level 2   base 12   …
  *
- * The walk visits each word of the page bitmap, and each group of a higher level right after the last word in it: when
- * a group is visited, all that is below it has been joined. A position is (word, level); the cursor holds one, so that
- * even a budget of one step moves on.
+ * The walk visits each word of the page bitmap, and each group of a higher level right after the last word in it:
+ * when a group is visited, all that is below it has been joined. A position is (word, level); the cursor holds one,
+ * so that even a budget of one step moves on.
  *
- * To join an aligned run of free blocks, all of its blocks are claimed, at most six atomics for all orders of a level, and
- * published as one; if another thread was faster with one of them, what was claimed is published as it was. Joins are
- * in flight from before the first claim until after the last publish (owner.h). Nobody waits for anybody.
+ * To join an aligned run of free blocks, all of its blocks are claimed, at most six atomics for all orders of a
+ * level, and published as one; if another thread was faster with one of them, what was claimed is published as it
+ * was. Joins are in flight from before the first claim until after the last publish (owner.h). Nobody waits.
  */
 #include "zone/zone.h"
 

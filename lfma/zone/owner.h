@@ -5,8 +5,8 @@
  *     word    [ version : 44 | in flight : 20 ]
  *
  * The version goes up right after each block bit that the thread sets. While an operation holds blocks that are in
- * no bitmap and belong to no caller (a split, a join), the in-flight part is not 0: it is raised before the first claim and
- * lowered, together with a higher version, after the last publish. As a number the word only grows, so a sum over
+ * no bitmap and belong to no caller (a split, a join), the in-flight part is not 0: it is raised before the first
+ * claim and lowered, together with a higher version, after the last publish. As a number the word only grows, so a sum over
  * words is unchanged iff each of them is. Who reads all words, then the maps, then all words again, and found none in
  * flight and none changed, has seen the maps at one instant (edges E3, E4; docs/ORDERING.md).
  *

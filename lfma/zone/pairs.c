@@ -2,11 +2,11 @@
 /*
  * Before a split: join what lies side by side.
  *
- * When an order has run out, a larger block is about to be cut. Whether that is one of the last large ones decides, at high
- * fill, what can be served later; so free buddies are joined first, in the tables around the order, a slice at a time: all
- * pairs of a slice are claimed by one atomic and published by another as up to 32 blocks of the order above. The
- * work is bounded by one search word of each order; tables with more words take their turn, one at each split. The figures
- * are in docs/decisions/0004-coalescing.md.
+ * When an order has run out, a larger block is about to be cut. Whether that is one of the last large ones decides,
+ * at high fill, what can be served later; so free buddies are joined first, in the tables around the order, a slice
+ * at a time: all pairs of a slice are claimed by one atomic and published by another as up to 32 blocks of the
+ * order above. The work is bounded by one search word of each order; tables with more words take their turn, one at
+ * each split. The figures are in docs/decisions/0004-coalescing.md.
  */
 #include "zone/zone.h"
 
@@ -15,9 +15,9 @@
 #define ORDERS_BELOW 6u           /* smaller orders than that rarely help the one that ran out */
 
 /*
- * Are large blocks plenty? Then cutting one costs nothing, and joining would only undo what the sizes in use have set up.
- * Plenty is a thirty-second of the zone in blocks of a thirty-second or more, or of the largest order; tables of more
- * than one search word are sampled, a word at a time.
+ * Are large blocks plenty? Then cutting one costs nothing, and joining would only undo what the sizes in use have
+ * set up. Plenty is a thirty-second of the zone in blocks of a thirty-second or more, or of the largest order;
+ * tables of more than one search word are sampled, a word at a time.
  */
 static bool plenty(lfma__zone *zone, uint64_t turn)
 {
@@ -60,7 +60,7 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
     if (joined) {
         lfma__zone_clear_states(zone, order, slice, joined | joined << 1);
         if (order + 1 == LFMA__ORDER_IMPLIED) {
-            /* A pair is a word of the page bitmap, and from here on marked by the block's own bit (I3). E4.release. */
+            /* A pair is a word of the page bitmap, from here on marked by the block's own bit (I3). E4.release. */
             for (uint64_t rest = joined; rest; rest &= rest - 1)
                 (void)lfma__a64_and_release(
                     &lfma__zone_page_map(zone)[(slice * LFMA__WORD_BITS + lfma__ctz64(rest)) / 2], 0);
@@ -74,7 +74,7 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
 
 uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned order)
 {
-    /* Each thread takes the words of large tables in turn by its own count of splits: no shared cursor. E0: a counter. */
+    /* Each thread takes the words of large tables in turn by its count of splits: no shared cursor. E0: a counter. */
     const uint64_t turn = lfma__a64_load_relaxed(&owner->counters[LFMA__SPLITS]);
     uint64_t joined = 0;
     if (plenty(zone, turn))

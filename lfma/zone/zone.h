@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room `zone`: one LFMA, as in the paper: a page bitmap, a free table (block bitmap + search bitmap) for each order, block
- * states, and a coalescer with its cursor.
+ * Room `zone`: one LFMA, as in the paper: a page bitmap, a free table (block bitmap + search bitmap) for each
+ * order, block states, and a coalescer with its cursor.
  *
  *     header | page bitmap | order 0: search, slices | order 1: … | order max: … | block states
  *     ^ all tables start on lines of their own; offsets from the header, no pointers
  *
  * I1  Each page is, at any instant, in exactly one of: one free block, one allocated block, one operation in flight.
  * I2  Only the thread whose atomic turned a block's bit from 1 to 0 owns the block (table.h, T1).
- * I3  The pages of free blocks are marked in the page map, and at rest no others are. Blocks of 2^6 pages or more fill
- *     whole words: their pages are marked by the block's own bit; the page bitmap stores the smaller ones. A stored bit is
- *     set before its block is published and cleared after it is claimed. The map grants nothing.
+ * I3  The pages of free blocks are marked in the page map, and at rest no others are. Blocks of 2^6 pages or more
+ *     fill whole words: their pages are marked by the block's own bit; the page bitmap stores the smaller ones. A
+ *     stored bit is set before its block is published and cleared after it is claimed. The map grants nothing.
  * I4  Search bits: table.h, T2.
  * I5  Nothing in here touches the memory that is handed out: a zone manages page numbers.
  * I6  At rest lfma__zone_validate() proves I1–I4 and I7 by walking everything.
@@ -59,7 +59,7 @@ typedef struct lfma__zone {
  * to what fits. Only fills the header's geometry. */
 void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max);
 
-/* Make a zone in zeroed memory of layout->bytes, aligned to LFMA_LINE_BYTES: every page free, in the largest blocks. */
+/* Make a zone in zeroed memory of layout->bytes, aligned to LFMA_LINE_BYTES: all pages free, in largest blocks. */
 void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout);
 
 static inline lfma__table lfma__zone_table(lfma__zone *zone, unsigned order)
@@ -125,9 +125,9 @@ int lfma__zone_order_at(lfma__zone *zone, uint64_t page);
 /* The first page of the allocated block that contains `page`, or LFMA__NONE. */
 uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page);
 
-/* ------------------------------------------------------------- join: before a split (pairs.c), in passes (coalesce.c) */
+/* --------------------------------------------------- join: before a split (pairs.c), in passes (coalesce.c) */
 
-/* An order has run out: join free buddies in the tables around it; bounded work. Returns how many blocks were made. */
+/* An order has run out: join free buddies in the tables around it; bounded work. Returns how many blocks it made. */
 uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned order);
 
 #define LFMA__WANT_NOTHING LFMA_ORDERS
