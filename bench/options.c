@@ -41,6 +41,7 @@ enum option_id {
     OPTION_ROUND = 'r',
     OPTION_THREADS = 't',
     OPTION_LABEL = 256,
+    OPTION_ARENA_GIB,
     OPTION_WARMUP,
     OPTION_CAPACITY,
     OPTION_SIZE_MIN,
@@ -54,6 +55,7 @@ enum option_id {
 
 static const struct option long_options[] = {
     { "allocator", required_argument, NULL, OPTION_ALLOCATOR },
+    { "arena-gib", required_argument, NULL, OPTION_ARENA_GIB },
     { "budget", required_argument, NULL, OPTION_BUDGET },
     { "capacity", required_argument, NULL, OPTION_CAPACITY },
     { "consumers", required_argument, NULL, OPTION_CONSUMERS },
@@ -99,6 +101,7 @@ static void print_help(void)
          "      --capacity N       of the queue, a power of two (default: 64)\n"
          "      --fill PERCENT     of the arena, for aging (default: 90)\n"
          "      --budget NS        of one call, for coalesce (default: 10000)\n"
+         "      --arena-gib N      size of LFMA's arena, for coalesce (default: 1)\n"
          "  -l, --latency          read a clock at each call and print percentiles instead of the time a pair\n"
          "      --no-pin           let the scheduler place the threads\n"
          "      --seed N           of all random choices (default: 1)\n"
@@ -161,6 +164,9 @@ static void apply(int id, struct options *o)
     case OPTION_BUDGET:
         o->budget_ns = number("budget", optarg, 1, (uint64_t)1 << 40);
         break;
+    case OPTION_ARENA_GIB:
+        o->arena_gib = (unsigned)number("arena-gib", optarg, 1, ARENA_GIB_MAX);
+        break;
     case OPTION_SEED:
         o->seed = number("seed", optarg, 0, UINT64_MAX);
         break;
@@ -197,6 +203,7 @@ void options_parse(int argc, char **argv, struct options *ret_options)
         .size_max = (size_t)4 << 20,
         .fill = 90,
         .budget_ns = 10000,
+        .arena_gib = 1,
         .seed = 1,
         .pin = true,
     };

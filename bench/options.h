@@ -11,6 +11,7 @@
 
 #define CONSUMERS_MAX 256u
 #define THREADS_MAX 64u
+#define ARENA_GIB_MAX 120u /* in zones of 512 MiB: fewer than LFMA's 256 slots for threads */
 
 struct options {
     const struct workload *workload;
@@ -26,6 +27,7 @@ struct options {
     size_t size_max;
     unsigned fill; /**< percent, aging */
     uint64_t budget_ns;
+    unsigned arena_gib; /**< coalesce */
     uint64_t seed;
     bool latency; /**< read a clock at each call instead of timing the whole */
     bool pin;

@@ -47,6 +47,7 @@ def parse_arguments():
     parser.add_argument("--pairs", type=int, metavar="N", help="pairs a run, for all allocators alike")
     parser.add_argument("--allocators", metavar="LIST",
                         help="comma-separated, or all (default: those that need no package, but lfma-hardened)")
+    parser.add_argument("--verbose", action="store_true", help="print the full report, not only its summary")
     parser.add_argument("--no-latency", action="store_true", help="leave the latency passes out")
     parser.add_argument("--no-pin", action="store_true", help="let the scheduler place the threads")
     parser.add_argument("--out", metavar="DIR", help="where results go (default: out/bench-<time>)")
@@ -89,13 +90,15 @@ def main():
 
     table.finish()
     facts["load average, after"] = environment.load_average()
-    text = report.render(table, facts, plan, interrupted)
-    print(text)
+    full, summary = report.render(table, facts, plan, interrupted)
+    text = full if plan.wants_full_report() else summary
+    path = os.path.join(out, "report.txt")
+    print(text if text is full else text + "\nfull report: %s (--verbose prints it)\n" % path)
     written = table.write(out, options.csv)
     written.append(environment.write(facts, os.path.join(out, "env.txt")))
-    with open(os.path.join(out, "report.txt"), "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-    written.append(file.name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(full + "\n")
+    written.append(path)
     if not options.no_plot:
         drawn, problem = plots.draw(table, facts, options.plot or out)
         written += drawn

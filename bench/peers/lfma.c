@@ -5,10 +5,12 @@
 #include "common/die.h"
 #include "peers/peer.h"
 
-static void *create(uint32_t flags)
+static void *create(size_t bytes, size_t zone_bytes, uint32_t flags)
 {
     lfma_arena_config config = LFMA_ARENA_CONFIG_INIT;
-    config.bytes = PEER_ARENA_BYTES;
+    config.bytes = bytes;
+    config.block_bytes_max = zone_bytes;
+    config.zone_bytes = zone_bytes;
     config.flags = flags;
     lfma_arena *arena;
     const int code = lfma_arena_create(&config, &arena);
@@ -19,12 +21,22 @@ static void *create(uint32_t flags)
 
 static void *init(void)
 {
-    return create(0);
+    return create(PEER_ARENA_BYTES, 0, 0);
 }
 
 static void *init_hardened(void)
 {
-    return create(LFMA_HARDENED);
+    return create(PEER_ARENA_BYTES, 0, LFMA_HARDENED);
+}
+
+static void *init_large(size_t bytes)
+{
+    return create(bytes, PEER_ZONE_BYTES, 0);
+}
+
+static void *init_large_hardened(size_t bytes)
+{
+    return create(bytes, PEER_ZONE_BYTES, LFMA_HARDENED);
 }
 
 static void *alloc(void *self, size_t bytes)
@@ -63,14 +75,15 @@ static int try_alloc(void *self, size_t bytes, void **ret_block)
 }
 
 /* clang-format off */
-#define PEER_LFMA(peer_name, peer_summary, peer_init) {                                                        \
-    .name = peer_name, .summary = peer_summary, .init = peer_init, .alloc = alloc, .free = release,            \
-    .fini = fini, .base = base, .try_alloc = try_alloc }
-/* clang-format on */
+#define PEER_LFMA(peer_name, peer_summary, suffix) {                                          \
+    .name = peer_name, .summary = peer_summary, .init = init##suffix,                         \
+    .init_large = init_large##suffix, .alloc = alloc, .free = release, .fini = fini,          \
+    .base = base, .try_alloc = try_alloc }
 
-const struct peer peer_lfma = PEER_LFMA("lfma", "LFMA, the defaults", init);
+const struct peer peer_lfma = PEER_LFMA("lfma", "LFMA, the defaults", );
 
 /* The same as `lfma` as long as there are no per-thread caches to switch off. */
-const struct peer peer_lfma_core = PEER_LFMA("lfma-core", "LFMA without caches: the paper's structure", init);
+const struct peer peer_lfma_core = PEER_LFMA("lfma-core", "the same code as `lfma` today", );
 
-const struct peer peer_lfma_hardened = PEER_LFMA("lfma-hardened", "LFMA with LFMA_HARDENED", init_hardened);
+const struct peer peer_lfma_hardened = PEER_LFMA("lfma-hardened", "with LFMA_HARDENED", _hardened);
+/* clang-format on */

@@ -13,6 +13,7 @@
 #define PEER_ARENA_BYTES ((size_t)1 << 30)
 #define PEER_PAGE_BYTES ((size_t)4096)
 #define PEER_PAGES (PEER_ARENA_BYTES / PEER_PAGE_BYTES)
+#define PEER_ZONE_BYTES ((size_t)512 << 20) /* of init_large */
 
 struct peer {
     const char *name;
@@ -20,6 +21,9 @@ struct peer {
 
     /** Make the allocator; exits with a message if that fails. Returns what the other calls get as `self`. */
     void *(*init)(void);
+
+    /** As init, of so many bytes in zones of PEER_ZONE_BYTES; NULL as a pointer: always 1 GiB. */
+    void *(*init_large)(size_t bytes);
 
     /** NULL: failed. The result is a handle, not always an address (see mmap.c). */
     void *(*alloc)(void *self, size_t bytes);

@@ -36,7 +36,7 @@ do for [panel = 1:panels] {
     unset logscale y
     set yrange [0:*]
     set ytics autofreq
-    set xlabel 'budget of a call'
+    set xlabel 'budget of a call (from 1 ms in arenas above 1 GiB)'
     set ylabel (panel == 1 ? 'pages joined a µs' : '') offset 1, 0
     set key off
     plot file using 1:6 with linespoints notitle linecolor rgb green pointtype 7 pointsize 0.9 linewidth 1.6

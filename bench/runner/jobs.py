@@ -22,6 +22,12 @@ PRELOADS = {
 # --quick begins no round that would probably end after this.
 QUICK_SECONDS = 44
 
+# Coalescing joins a GiB of single pages in about 1 ms (coalesce-most: 1.3 ms). From this budget on it gets an arena
+# in which some calls are ended by their budget. That takes time, and one allocator shows it.
+LARGE_BUDGET_NS = 500000
+GIB_PER_MS = {"coalesce-all": 7, "coalesce-most": 5}
+GIB_MAX = 120
+
 SIZES = [(1, 4 << 20), (64 << 10, 64 << 10)]
 JOB_SECONDS_MAX = 300
 
@@ -111,17 +117,23 @@ class Plan:
         self.workloads = self._workloads(options.workloads)
         self.jobs = []
         self.round_ends = []
+        self.round_began = 0.0
         for number in range(1, self.rounds + 1):
             for workload in self.workloads:
                 getattr(self, "_plan_" + workload.replace("-", "_"))(number)
             self.round_ends.append(len(self.jobs))
+
+    def wants_full_report(self):
+        """Whether the terminal gets all tables: asked for, or few because of one number of consumers."""
+        return self.options.verbose or (self.workloads == ["consumer-scaling"] and len(self.consumers) == 1)
 
     def stops_after(self, count, seconds):
         """Whether a quick run ends here: after `count` jobs and so many seconds one more round would be too long."""
         if not self.quick or self.options.rounds is not None or count not in self.round_ends[:-1]:
             return False
         turn = self.round_ends.index(count) + 1
-        if seconds * (turn + 1) / turn <= QUICK_SECONDS:
+        last, self.round_began = seconds - self.round_began, seconds
+        if seconds + last <= QUICK_SECONDS:
             return False
         self.notes.append("quick: %d of %d rounds, to stay under 50 s" % (turn, self.rounds))
         self.rounds = turn
@@ -210,11 +222,16 @@ class Plan:
                     self._add(variant, allocator, number, ["--threads", threads, "--pairs", self._pairs(allocator)])
 
     def _plan_coalesce(self, number):
+        first = next((allocator for allocator in self.allocators if allocator in BUDGETED), None)
         for variant in ("coalesce-all", "coalesce-most"):
             for allocator in self.allocators:
                 if allocator in BUDGETED:
                     for budget in self.budgets:
-                        self._add(variant, allocator, number, ["--budget", budget])
+                        if budget < LARGE_BUDGET_NS:
+                            self._add(variant, allocator, number, ["--budget", budget])
+                        elif allocator == first and (number == 1 or not self.quick):
+                            gib = min(GIB_MAX, -(-budget * GIB_PER_MS[variant] // 1000000))
+                            self._add(variant, allocator, number, ["--budget", budget, "--arena-gib", gib])
                 elif allocator in ARENAS:
                     self._add(variant, allocator, number, [])
 

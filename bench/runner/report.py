@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The tables on the terminal: medians over the rounds with their least and greatest, ratios taken round by round."""
+"""The report: medians over the rounds with their least and greatest, ratios taken round by round; and its summary."""
 import statistics
 
 from runner.results import number, spread
 
 SIZE_UNITS = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")]
+BUDDY = "buddy-mutex"  # the rival of the ratios
 COMMON = ["consumer-scaling", "single", "multi-producer", "aging"]
 
 
@@ -30,6 +31,13 @@ def time_text(ns):
             value = ns / divisor
             return ("%.0f" if abs(value) >= 100 else "%.1f") % value + (" " + unit if unit else "")
     return ""
+
+
+def budget_text(ns):
+    for divisor, unit in ((1000000, "ms"), (1000, "µs")):
+        if ns % divisor == 0:
+            return "%d %s" % (ns // divisor, unit)
+    return "%d ns" % ns
 
 
 def spread_text(values, form="%.1f"):
@@ -132,47 +140,107 @@ def _count(value):
     return "" if value is None else "%g" % value if value < 1e5 else "%d" % value
 
 
+def _sum(rows, column):
+    return sum(number(row[column]) or 0 for row in rows)
+
+
+def _failure_ratio(group, buddy):
+    """The rate of failures over all rounds against buddy-mutex's; None if that had none."""
+    if not buddy or not _sum(buddy, "failures"):
+        return None
+    rate, base = (_sum(rows, "failures") / _sum(rows, "allocations") for rows in (group, buddy))
+    return rate / base
+
+
 def _aging(table):
     rows = table.table("aging")
     if not rows:
         return []
     out = []
-    for (workload, fill, allocator), group in _group(rows, ["workload", "fill_percent", "allocator"]).items():
+    groups = _group(rows, ["workload", "fill_percent", "allocator"])
+    for (workload, fill, allocator), group in groups.items():
         least = _least(group, "largest_free_min_bytes")
+        ratio = None
+        if least is not None and allocator != BUDDY:
+            ratio = _failure_ratio(group, groups.get((workload, fill, BUDDY)))
         out.append(["%s %s %%, %s" % (workload, fill, allocator), "%.1f" % _median(group, "ns_per_operation"),
                     _count(_median(group, "failures")), "%.0f" % _median(group, "failure_ppm"),
+                    "" if ratio is None else "%.2f" % ratio,
                     _count(_most(group, "false_failures")), _count(_median(group, "fragmented")),
                     _count(_median(group, "budget")), "" if least is None else size_text(int(least)),
                     _count(_median(group, "coalesce_runs")), _count(_median(group, "blocks_joined"))])
-    head = ["", "aging · one schedule for all; a false failure is one while an aligned run of the size was free"]
-    return head + lay_out(["", "ns/op", "failed", "ppm", "false", "fragmented", "budget", "least largest", "runs",
-                           "joined"], out)
+    head = ["", "aging · one schedule for all; a false failure is one while an aligned run of the size was free;",
+            "        × buddy: rate of failures of all rounds against buddy-mutex's, blank if that had none"]
+    return head + lay_out(["", "ns/op", "failed", "ppm", "× buddy", "false", "fragmented", "budget", "least largest",
+                           "runs", "joined"], out)
+
+
+def _verdict(group, ended, above, hiccup):
+    """What the runs of one budget say of: an overrun is bounded by the join of one block."""
+    if not ended:
+        return "not tested"
+    if not above:
+        return "held"
+    # An interruption of the last join is no overrun of LFMA's; there are few such, and none longer than the machine's.
+    noise = all(number(row["overruns_above_join_max"]) == 0
+                or number(row["overrun_max"]) <= number(row["join_max"]) + hiccup for row in group)
+    return "noise" if noise and above <= max(1, ended / 20) else "EXCEEDED"
+
+
+def _coalesce_budgets(rows):
+    rows = [row for row in rows if row["budget_ns"]]
+    if not rows:
+        return []
+    hiccup = _most(rows, "hiccup_max")
+    out, ended_total, above_total, apart_total, verdicts = [], 0, 0, 0, []
+    for (workload, allocator, budget), group in _group(rows, ["workload", "allocator", "budget_ns"]).items():
+        ended, above = _sum(group, "calls_ended_by_budget"), _sum(group, "overruns_above_join_max")
+        apart = _sum(group, "overruns_preempted")
+        ended_total, above_total, apart_total = ended_total + ended, above_total + above, apart_total + apart
+        verdicts.append(_verdict(group, ended - apart, above, hiccup))
+        out.append(["%s, %s" % (workload, allocator), budget_text(int(budget)),
+                    size_text(int(group[0]["arena_bytes"])), _count(_sum(group, "calls")), _count(ended),
+                    time_text(_median(group, "overrun_p50")), time_text(_median(group, "overrun_p999")),
+                    time_text(_most(group, "overrun_max")), time_text(_median(group, "join_p50")),
+                    time_text(_most(group, "join_max")), _count(above), _count(apart),
+                    time_text(_most(group, "hiccup_max")),
+                    verdicts[-1]])
+    worst = next(word for word in ("EXCEEDED", "noise", "not tested", "held") if word in verdicts)
+    text = {"EXCEEDED": "EXCEEDED: some overruns are longer than a join and the longest hiccup together",
+            "noise": "held but for noise: none of these is longer than a join and the longest hiccup together",
+            "not tested": "held where calls were ended by their budget",
+            "held": "held for every budget"}[worst]
+    return ["", "coalesce · is the overrun of a budget bounded by the join of one block?",
+            "           ended: calls that their budget ended; join: a call that joins one block;",
+            "           above: overruns longer than the longest join of their run; preempted: these too, but the",
+            "           scheduler took the CPU meanwhile, so they are no part of the other figures;",
+            "           hiccup: longest pause of an idle loop just then. Counts are sums, max is of all rounds.",
+            "           verdict: held if none is above; noise if few are, by no more than a hiccup; else exceeded"
+            ] + lay_out(["", "budget", "arena", "calls", "ended", "overrun p50", "p99.9", "max", "join p50",
+                         "max", "above", "preempted", "hiccup", "verdict"], out) + [
+        "  of %d calls ended by their budget %d overran by more than the longest single join, and %d more that were"
+        " preempted; longest hiccup %s" % (ended_total, above_total, apart_total, time_text(hiccup)),
+        "  verdict: " + text]
+
+
+def _coalesce_work(rows):
+    out = []
+    for (workload, allocator, budget, arena), group in _group(
+            rows, ["workload", "allocator", "budget_ns", "arena_bytes"]).items():
+        rate, total, joined_ns = (_median(group, column) for column in (
+            "pages_joined_per_us", "free_ns_per_page", "coalesce_ns"))
+        if joined_ns is not None:
+            total += joined_ns / _median(group, "pages_freed")
+        out.append(["%s, %s" % (workload, allocator), budget_text(int(budget)) if budget else "at once",
+                    size_text(int(arena)), "" if rate is None else "%.0f" % rate,
+                    "%.1f" % _median(group, "free_ns_per_page"), "%.1f" % total])
+    return ["", "coalesce · what it costs, beside merging in the free"] + lay_out(
+        ["", "budget", "arena", "pages/µs", "free ns/page", "free + join"], out)
 
 
 def _coalesce(table):
     rows = table.table("coalesce")
-    if not rows:
-        return []
-    out = []
-    for (workload, allocator, budget), group in _group(rows, ["workload", "allocator", "budget_ns"]).items():
-        rate = _median(group, "pages_joined_per_us")
-        total = _median(group, "free_ns_per_page")
-        joined_ns = _median(group, "coalesce_ns")
-        if joined_ns is not None:
-            total += joined_ns / _median(group, "pages_freed")
-        out.append(["%s, %s" % (workload, allocator), time_text(float(budget)) if budget else "at once",
-                    _count(_median(group, "calls")), time_text(_median(group, "overrun_p50")),
-                    time_text(_median(group, "overrun_p999")), time_text(_most(group, "overrun_max")),
-                    time_text(_median(group, "join_p50")), time_text(_most(group, "join_max")),
-                    _count(_most(group, "overruns_above_join_max")), time_text(_most(group, "hiccup_max")),
-                    _count(_most(group, "switches_involuntary")),
-                    "" if rate is None else "%.0f" % rate, "%.1f" % _median(group, "free_ns_per_page"),
-                    "%.1f" % total])
-    return ["", "coalesce · overrun: time beyond the budget of a call, none if all was done within one; join: a call",
-            "           that joins one block; max: of all rounds; above: overruns longer than the longest join;",
-            "           hiccup: longest pause of an idle loop just then; preempted: involuntary switches"
-            ] + lay_out(["", "budget", "calls", "overrun p50", "p99.9", "max", "join p50", "max", "above", "hiccup",
-                         "preempted", "pages/µs", "free ns/page", "free + join"], out)
+    return _coalesce_budgets(rows) + _coalesce_work(rows) if rows else []
 
 
 def _lock_vs_atomic(table):
@@ -229,7 +297,65 @@ def _scaling(table):
     return lines + ["each of both in scaling.csv"]
 
 
+def _grid(table, title, points, labels, tail=None):
+    """One row an allocator, one column a point, and the ratio of buddy-mutex to lfma; `tail` is a point for p99.9."""
+    names = list(dict.fromkeys(allocator for point in points for allocator in table.allocators(point)))
+    columns = [(point, "ns_per_pair") for point in points]
+    header = [""] + labels
+    if tail and any(table.spread(tail, name, "alloc_p999") for name in names):
+        columns.append((tail, "alloc_p999"))
+        header.append("allocate p99.9, " + labels[points.index(tail)])
+    rows = []
+    for name in names:
+        cells = [table.spread(point, name, column) for point, column in columns]
+        rows.append([name] + [time_text(cell.median) if cell else "" for cell in cells])
+    if BUDDY in names and "lfma" in names:
+        ratios = [table.ratio(point, BUDDY, column) for point, column in columns]
+        rows.append([BUDDY + " ÷ lfma"] + ["%.2f" % ratio.median if ratio else "" for ratio in ratios])
+    return ["", title] + lay_out(header, rows)
+
+
+def _variants(points, key):
+    """Points that differ only in what a column stands for: a list a variant."""
+    groups = {}
+    for point in points:
+        groups.setdefault(key(point), []).append(point)
+    return groups.items()
+
+
+def _summary(table):
+    lines = []
+    for _, points in _variants(table.points("consumer-scaling"), lambda p: (p.size_min, p.size_max)):
+        points.sort(key=lambda p: p.consumers)
+        lines += _grid(table, "summary · consumer-scaling · %s · ns/pair against C consumers" % sizes_text(points[0]),
+                       points, ["C = %d" % p.consumers for p in points], points[-1])
+    singles = table.points("single")
+    if singles:
+        lines += _grid(table, "summary · single · %s · ns/pair" % sizes_text(singles[0]), singles,
+                       [p.workload[len("single-"):] for p in singles])
+    for workload, points in _variants(table.points("multi-producer"), lambda p: p.workload):
+        points.sort(key=lambda p: p.threads)
+        lines += _grid(table, "summary · %s · %s · ns/pair against P threads" % (workload, sizes_text(points[0])),
+                       points, ["P = %d" % p.threads for p in points])
+    for workload, points in _variants(table.points("aging"), lambda p: p.workload.rpartition("-")[0]):
+        points.sort(key=lambda p: int(p.workload.rpartition("-")[2]))
+        fills = [p.workload.rpartition("-")[2] for p in points]
+        lines += _grid(table, "summary · %s · ns/pair against the fill" % workload, points, [f + " %" for f in fills])
+        lines += _aging_failures(table, workload, fills)
+    return lines
+
+
+def _aging_failures(table, workload, fills):
+    groups = _group([row for row in table.table("aging") if row["workload"] == workload],
+                    ["fill_percent", "allocator"])
+    ratios = [(fill, _failure_ratio(groups.get((fill, "lfma"), []), groups.get((fill, BUDDY)))
+               if (fill, "lfma") in groups else None) for fill in fills]
+    texts = ["%s %%: %.2f" % pair for pair in ratios if pair[1] is not None]
+    return ["  failures of lfma ÷ buddy-mutex: " + ", ".join(texts)] if texts else []
+
+
 def render(table, facts, plan, interrupted):
+    """The full report, and what of it is meant for the terminal."""
     lines = ["%s · %s CPUs · Linux %s · %s · commit %s" % (
         facts["CPU"], facts["CPUs usable"].split()[0], facts["kernel"], facts["compiler"], facts["commit"]),
              "pinning: %s · load average before %s, after %s" % (facts["pinning"], facts["load average, before"],
@@ -238,9 +364,14 @@ def render(table, facts, plan, interrupted):
                  plan.rounds, "" if plan.rounds == 1 else "s",
                  ", quick: fewer pairs, so noisier than a full run" if plan.quick else "")]
     lines += plan.notes
-    lines += _common(table) + _scaling(table) + _aging(table) + _coalesce(table) + _lock_vs_atomic(table)
+    work = table.table("coalesce")
+    short = _summary(table)
+    ending = []
     if interrupted:
-        lines += ["", "interrupted: the tables show what was measured until then"]
+        ending += ["", "interrupted: the tables show what was measured until then"]
     if table.errors:
-        lines += ["", "failed runs:"] + ["  " + error for error in table.errors]
-    return "\n".join(lines) + "\n"
+        ending += ["", "failed runs:"] + ["  " + error for error in table.errors]
+    locks = _lock_vs_atomic(table)
+    full = lines + _common(table) + _scaling(table) + _aging(table) + _coalesce(table) + locks + short
+    summary = lines + short + _coalesce_budgets(work) + locks
+    return "\n".join(full + ending) + "\n", "\n".join(summary + ending) + "\n"
