@@ -140,7 +140,7 @@ static enum lfma__counter counter_of(int code)
     }
 }
 
-/* The home zone had nothing: look everywhere, then work for it. Counts a failure. */
+/* The zone tried first had nothing: look everywhere, then work for it. Counts a failure. */
 static LFMA_NOINLINE int alloc_elsewhere(const struct request *r, struct found *found)
 {
     int code = LFMA_OK;
@@ -151,7 +151,9 @@ static LFMA_NOINLINE int alloc_elsewhere(const struct request *r, struct found *
         if (found->page == LFMA__NONE)
             code = alloc_slowly(r, found);
     }
-    if (code != LFMA_OK)
+    if (code == LFMA_OK)
+        lfma__a64_store_relaxed(&r->owner->zone, found->zone + 1); /* E0: only where to look first */
+    else
         lfma__owner_count(r->owner, counter_of(code), 1);
     return code;
 }
@@ -166,7 +168,8 @@ static inline int alloc_order(lfma_arena *arena, size_t bytes, unsigned order_le
 
     const lfma__caller caller = lfma__arena_enter(arena);
     const uint32_t home = lfma__caller_home(caller);
-    uint64_t zone = home_zone(arena, home);
+    const uint64_t last = lfma__a64_load_relaxed(&caller.owner->zone); /* E0: only where to look first */
+    uint64_t zone = last ? last - 1 : home_zone(arena, home);
     uint64_t page = lfma__zone_alloc(lfma__arena_zone(arena, zone), caller.owner, order, home_in_zone(arena, home));
     if (LFMA_UNLIKELY(page == LFMA__NONE)) {
         const struct request request = { arena, caller.owner, home, order, flags };

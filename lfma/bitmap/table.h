@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A free table: the free blocks of one order, as a block bitmap and a search bitmap over its slices.
+ * A free table: the free blocks of one order, as a block bitmap, a search bitmap over its slices, and, in tables of
+ * more than 64 slices, a summary of the search bitmap.
  *
- *     search   1 bit a slice       0 0 1 0 …                  1 = the slice may hold a free block (a hint)
- *                                      |
- *     slices   1 bit a block     [64][64][..1.1..][64] …      1 = this block is free (the truth)
+ *     summary  1 bit a search word    1 0 …                     1 = the search word may be non-zero (a hint)
+ *                                     |
+ *     search   1 bit a slice         [0 0 1 0 …] [0 0 …]        1 = the slice may hold a free block (a hint)
+ *                                         |
+ *     slices   1 bit a block       [ ] [ ] [..1.1..] …          1 = this block is free (the truth)
  *
  * T1  A block belongs to the thread whose atomic instruction turned its bit from 1 to 0; nothing else grants it.
- * T2  A search bit may be 1 over an empty slice. It may be 0 over a non-empty slice only while a thread is between
- *     two steps of the double check and bound to repair it:
+ * T2  A hint may be 1 over an empty word. It may be 0 over a non-empty word only while a thread is between two steps
+ *     of the double check and bound to repair it:
  *         publish: F1 set the block's bit    F2 read the search bit, and set it if it is 0
  *         retire:  C2 clear the search bit   C3 read the slice again   C4 if it is not empty, undo C2
- *     F1, F2, C2 and C3 are in one total order (edge E2): either C3 sees F1's block or F2 sees C2's zero.
- * T3  A claim that empties a slice leaves the search bit: the next search that finds the slice empty retires it. A
- *     slice that is emptied and filled in turns, as by one producer, so keeps its hint and costs no shared write.
+ *     F1, F2, C2 and C3 are in one total order (edge E2): either C3 sees F1's block or F2 sees C2's zero. The summary
+ *     stands to the search bitmap as that does to the slices: whoever has made sure of a search bit makes sure of the
+ *     summary bit (F3), and whoever clears the last bit of a search word retires its summary bit.
+ * T3  A claim that empties a slice leaves its hint: the next search that finds the slice empty retires it. A slice
+ *     that is emptied and filled in turns, as by one producer, so keeps its hint and costs no shared write.
  *
  * Does not know pages, zones or owners. Tables are views: the words lie in the zone's metadata.
  */
@@ -29,18 +34,31 @@ typedef struct lfma__table {
     lfma__a64 *search;
     lfma__a64 *slices;
     uint64_t slice_count;
+    lfma__a64 *summary; /* NULL: none, all search words are visited */
 } lfma__table;
 
-/* F2: make sure that the slice's search bit is 1. Returns whether it had to be set. */
-static inline bool lfma__table_hint(lfma__table t, uint64_t slice)
+/* Make sure that a hint is 1. Returns whether it had to be set. */
+static inline bool lfma__hint_ensure(lfma__a64 *hints, uint64_t index)
 {
-    lfma__a64 *word = &t.search[slice / LFMA__WORD_BITS];
-    const uint64_t bit = (uint64_t)1 << slice % LFMA__WORD_BITS;
-    /* E2.sc (F2): after F1 in the total order; a load, so that the common case shares the line. */
+    lfma__a64 *const word = &hints[index / LFMA__WORD_BITS];
+    const uint64_t bit = (uint64_t)1 << index % LFMA__WORD_BITS;
+    /* E2.sc (F2, F3): after F1 in the total order; a load, so that the common case shares the line. */
     if (LFMA_LIKELY(lfma__a64_load_sc(word) & bit))
         return false;
-    (void)lfma__a64_or_sc(word, bit); /* E2.sc (F2): seen by any later C2 */
+    (void)lfma__a64_or_sc(word, bit); /* E2.sc (F2, F3): seen by any later C2 */
     return true;
+}
+
+/*
+ * F2, F3: make sure that a slice is hinted. By every publisher: the one before may be stopped between two steps.
+ * Returns whether a hint had to be set.
+ */
+static inline bool lfma__table_hint(lfma__table t, uint64_t slice)
+{
+    bool set = lfma__hint_ensure(t.search, slice);
+    if (t.summary)
+        set |= lfma__hint_ensure(t.summary, slice / LFMA__WORD_BITS);
+    return set;
 }
 
 /* Publish one block. Returns whether it was free already: then nothing has changed. */
@@ -50,7 +68,7 @@ static inline bool lfma__table_publish(lfma__table t, uint64_t block)
     LFMA_ASSERT(slice < t.slice_count);
     /* E1.release: what the last owner did with the block comes before the next claim. E2.sc (F1). */
     const bool was_free = lfma__a64_set_bit_sc(&t.slices[slice], (unsigned)(block % LFMA__WORD_BITS));
-    (void)lfma__table_hint(t, slice); /* by every publisher: the one before may be stopped between F1 and F2 */
+    (void)lfma__table_hint(t, slice);
     return was_free;
 }
 
@@ -107,7 +125,7 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
  */
 uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired);
 
-/* If a slice is empty but has its hint, retire the hint: work that the next search then need not do. */
+/* If a slice is empty but hinted, retire the hint: work that the next search then need not do. */
 void lfma__table_tidy(lfma__table t, uint64_t slice);
 
 /* Set bits of free blocks, before anybody else can see the table. */

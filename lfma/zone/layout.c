@@ -26,7 +26,10 @@ void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max)
     zone.page_map_offset = take(&offset, zone.page_words * sizeof(lfma__a64));
     for (unsigned order = 0; order <= order_max; order++) {
         const uint64_t slices = lfma__words_for(pages >> order);
-        zone.search_offset[order] = take(&offset, lfma__words_for(slices) * sizeof(lfma__a64));
+        const uint64_t search_words = lfma__words_for(slices);
+        if (search_words > 1)
+            zone.summary_offset[order] = take(&offset, lfma__words_for(search_words) * sizeof(lfma__a64));
+        zone.search_offset[order] = take(&offset, search_words * sizeof(lfma__a64));
         zone.slices_offset[order] = take(&offset, slices * sizeof(lfma__a64));
     }
     zone.states_offset = take(&offset, pages * sizeof(lfma__a8));

@@ -6,9 +6,9 @@
  *
  * The version goes up right after each block bit that the thread sets. While an operation holds blocks that are in
  * no bitmap and belong to no caller (a split, a join), the in-flight part is not 0: it is raised before the first
- * claim and lowered, together with a higher version, after the last publish. As a number the word only grows, so a sum over
- * words is unchanged iff each of them is. Who reads all words, then the maps, then all words again, and found none in
- * flight and none changed, has seen the maps at one instant (edges E3, E4; docs/ORDERING.md).
+ * claim and lowered, together with a higher version, after the last publish. As a number the word only grows, so a
+ * sum over words is unchanged iff each of them is. Who reads all words, then the maps, then all words again, and
+ * found none in flight and none changed, has seen the maps at one instant (edges E3, E4; docs/ORDERING.md).
  *
  * A slot of its own is written by one thread: plain loads and stores. The shared slot, for threads beyond the
  * arena's limit and for signal handlers that interrupt a call, is written by read-modify-writes.
@@ -45,6 +45,7 @@ enum lfma__counter {
 typedef struct lfma__owner {
     _Alignas(LFMA_LINE_BYTES) lfma__a64 word;
     uint64_t shared; /* not 0 for the shared slot; never changes */
+    lfma__a64 zone;  /* where an arena of many zones last had a block for this thread, + 1; 0: at home */
     lfma__a64 counters[LFMA__COUNTERS];
 } lfma__owner;
 

@@ -59,24 +59,32 @@ static bool check_block(lfma__zone *zone, uint64_t page, unsigned order, bool is
     return true;
 }
 
+/* Every non-zero word has its hint in the bitmap above, and no hint lies beyond the last word. */
+static bool hints_cover(const lfma__a64 *hints, const lfma__a64 *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (peek(&words[i]) && !(peek(&hints[i / LFMA__WORD_BITS]) >> i % LFMA__WORD_BITS & 1))
+            return false;
+    }
+    return count % LFMA__WORD_BITS == 0 || peek(&hints[count / LFMA__WORD_BITS]) >> count % LFMA__WORD_BITS == 0;
+}
+
 /* Tables: hints over all that is free, nothing beyond the end, and as many blocks as the walk has met. */
 static bool check_table(lfma__zone *zone, unsigned order, uint64_t blocks_met, lfma_report *report)
 {
     const lfma__table table = lfma__zone_table(zone, order);
+    if (!hints_cover(table.search, table.slices, table.slice_count))
+        return broken(report, "I4", "the search bitmap does not cover the slices with free blocks", 0, order);
+    if (table.summary && !hints_cover(table.summary, table.search, lfma__words_for(table.slice_count)))
+        return broken(report, "I4", "the summary does not cover the search bitmap", 0, order);
     uint64_t blocks = 0;
     for (uint64_t slice = 0; slice < table.slice_count; slice++) {
         const uint64_t bits = peek(&table.slices[slice]);
-        const uint64_t first_page = slice * LFMA__WORD_BITS << order;
-        if (bits && !(peek(&table.search[slice / LFMA__WORD_BITS]) >> slice % LFMA__WORD_BITS & 1))
-            return broken(report, "I4", "a slice with free blocks has no search bit", first_page, order);
         const uint64_t room = (zone->pages >> order) - slice * LFMA__WORD_BITS;
         if (room < LFMA__WORD_BITS && bits >> room)
-            return broken(report, "I1", "a free block lies beyond the zone's end", first_page, order);
+            return broken(report, "I1", "a free block lies beyond the zone's end", zone->pages, order);
         blocks += lfma__popcount64(bits);
     }
-    const uint64_t search_room = table.slice_count % LFMA__WORD_BITS;
-    if (search_room && peek(&table.search[table.slice_count / LFMA__WORD_BITS]) >> search_room)
-        return broken(report, "I4", "a search bit lies beyond the last slice", zone->pages, order);
     if (blocks != blocks_met)
         return broken(report, "I1", "a free block overlaps another block", 0, order);
     return true;

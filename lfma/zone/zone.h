@@ -3,7 +3,7 @@
  * Room `zone`: one LFMA, as in the paper: a page bitmap, a free table (block bitmap + search bitmap) for each
  * order, block states, and a coalescer with its cursor.
  *
- *     header | page bitmap | order 0: search, slices | order 1: … | order max: … | block states
+ *     header | page bitmap | order 0: summary, search, slices | order 1: … | order max: … | block states
  *     ^ all tables start on lines of their own; offsets from the header, no pointers
  *
  * I1  Each page is, at any instant, in exactly one of: one free block, one allocated block, one operation in flight.
@@ -50,6 +50,7 @@ typedef struct lfma__zone {
     uint64_t states_offset;
     uint64_t search_offset[LFMA_ORDERS];
     uint64_t slices_offset[LFMA_ORDERS];
+    uint64_t summary_offset[LFMA_ORDERS];       /* 0: none */
     _Alignas(LFMA_LINE_BYTES) lfma__a64 cursor; /* where the coalescer goes on (coalesce.c) */
 } lfma__zone;
 
@@ -66,7 +67,9 @@ static inline lfma__table lfma__zone_table(lfma__zone *zone, unsigned order)
 {
     LFMA_ASSERT(order <= zone->order_max);
     char *const base = (char *)zone;
-    return (lfma__table){ .search = (lfma__a64 *)(void *)(base + zone->search_offset[order]),
+    const uint64_t summary = zone->summary_offset[order];
+    return (lfma__table){ .summary = summary ? (lfma__a64 *)(void *)(base + summary) : NULL,
+                          .search = (lfma__a64 *)(void *)(base + zone->search_offset[order]),
                           .slices = (lfma__a64 *)(void *)(base + zone->slices_offset[order]),
                           .slice_count = lfma__words_for(zone->pages >> order) };
 }
