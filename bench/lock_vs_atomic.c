@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file lock_vs_atomic.c  What a plain instruction, an atomic and a lock cost, and whether costs add up as the
- * paper's model says: a locked operation takes lock + unlock + work, a lock-free one its number of atomics × their cost.
+ * paper's model says: a locked operation takes lock + unlock + work, a lock-free one its number of atomics × their
+ * cost.
  *
  * Three scenes: `cached`, one thread and one line; `miss`, one thread and for each operation a random line of
  * 256 MiB, chosen by the value that the one before it read, so that misses do not overlap; `shared`, two threads and

@@ -22,13 +22,23 @@ do for [panel = 1:panels] {
     set ytics ('10 ns' 10, '100 ns' 100, '1 µs' 1e3, '10 µs' 1e4, '100 µs' 1e5, '1 ms' 1e6, '10 ms' 1e7)
     set xlabel ''
     set ylabel (panel == 1 ? 'overrun: time beyond the budget' : '') offset 1, 0
-    if (panel == panels) { set key at screen 0.99, 0.84 right top vertical maxcols 1 samplen 2 spacing 1.3 width -1 } else { set key off }
-    plot join_max with lines title 'one join, max, median' linecolor rgb '#999999' dashtype 1 linewidth 1.5, \
-         join_p50 with lines title 'one join, p50, median' linecolor rgb '#999999' dashtype 3 linewidth 1.5, \
-         file using 1:5 with points title 'max of all rounds' linecolor rgb red pointtype 2 pointsize 1.1, \
-         file using 1:4 with linespoints title 'max, median' linecolor rgb red pointtype 5 pointsize 0.9 linewidth 1.6, \
-         file using 1:3 with linespoints title 'p99.9, median' linecolor rgb orange pointtype 9 pointsize 1 linewidth 1.6, \
-         file using 1:2 with linespoints title 'p50, median' linecolor rgb blue pointtype 7 pointsize 0.9 linewidth 1.6
+    if (panel == panels) {
+        set key at screen 0.99, 0.84 right top vertical maxcols 1 samplen 2 spacing 1.3 width -1
+    } else {
+        set key off
+    }
+    plot join_max with lines title 'one join, max, median' \
+             linecolor rgb '#999999' dashtype 1 linewidth 1.5, \
+         join_p50 with lines title 'one join, p50, median' \
+             linecolor rgb '#999999' dashtype 3 linewidth 1.5, \
+         file using 1:5 with points title 'max of all rounds' \
+             linecolor rgb red pointtype 2 pointsize 1.1, \
+         file using 1:4 with linespoints title 'max, median' \
+             linecolor rgb red pointtype 5 pointsize 0.9 linewidth 1.6, \
+         file using 1:3 with linespoints title 'p99.9, median' \
+             linecolor rgb orange pointtype 9 pointsize 1 linewidth 1.6, \
+         file using 1:2 with linespoints title 'p50, median' \
+             linecolor rgb blue pointtype 7 pointsize 0.9 linewidth 1.6
 
     set title ''
     set tmargin at screen 0.38

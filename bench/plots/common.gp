@@ -5,7 +5,8 @@ set encoding utf8
 if (kind eq 'png') {
     set terminal pngcairo size figure_width, figure_height font 'DejaVu Sans,11' linewidth 1.2 noenhanced
 } else {
-    set terminal svg size figure_width, figure_height font 'DejaVu Sans,11' linewidth 1.2 noenhanced background '#ffffff'
+    set terminal svg size figure_width, figure_height font 'DejaVu Sans,11' \
+        linewidth 1.2 noenhanced background '#ffffff'
 }
 set output output_file
 set border 3 linecolor '#555555' linewidth 0.8

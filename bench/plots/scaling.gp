@@ -21,7 +21,11 @@ do for [panel = 1:panels] {
     set tmargin at screen 0.84
     set bmargin at screen 0.11
     set ylabel (panel == 1 ? 'time a pair (allocate + free), median' : '') offset 1, 0
-    if (panel == panels) { set key at screen 0.99, 0.82 right top vertical maxcols 1 samplen 2.2 spacing 1.25 width -1 } else { set key off }
+    if (panel == panels) {
+        set key at screen 0.99, 0.82 right top vertical maxcols 1 samplen 2.2 spacing 1.25 width -1
+    } else {
+        set key off
+    }
     plot for [i = 1:words(names)] file index i - 1 using 1:2:3:4 with yerrorbars notitle \
              linecolor rgb colour(i) pointtype -1 linewidth 0.8, \
          for [i = 1:words(names)] file index i - 1 using 1:2 with linespoints title word(names, i) \

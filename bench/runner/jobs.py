@@ -193,7 +193,8 @@ class Plan:
         if self.options.no_pin:
             command.append("--no-pin")
         words = [str(word).lstrip("-") for word in arguments]
-        told = [" ".join(pair) for pair in zip(words, words[1:]) if pair[0] in ("consumers", "threads", "fill", "budget")]
+        told = [" ".join(pair) for pair in zip(words, words[1:])
+                if pair[0] in ("consumers", "threads", "fill", "budget")]
         title = ", ".join([" ".join([workload, allocator or ""])] + told + ["latency"] * ("latency" in words))
         self.jobs.append(Job(command, title, preload))
 

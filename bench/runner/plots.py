@@ -85,7 +85,8 @@ def _scaling(table, drawer):
         titles.append(sizes_text(here[0]))
     ticks = ",".join(str(c) for c in sorted({p.consumers for p in points}))
     drawer.plot("scaling.gp", "scaling", "One producer allocates, many consumers free", names,
-                ticks=ticks, ns_max=ns_max, panels=len(files), file_1=files[0], file_2=files[-1], panel_1=titles[0], panel_2=titles[-1])
+                ticks=ticks, ns_max=ns_max, panels=len(files), file_1=files[0],
+                file_2=files[-1], panel_1=titles[0], panel_2=titles[-1])
     _latency(table, drawer, points, names)
 
 

@@ -181,7 +181,8 @@ def _verdict(group, ended, above, hiccup):
         return "not tested"
     if not above:
         return "held"
-    # An interruption of the last join is no overrun of LFMA's; there are few such, and none longer than the machine's.
+    # An interruption of the last join is no overrun of LFMA's; there are few such, and none longer than the
+    # machine's.
     noise = all(number(row["overruns_above_join_max"]) == 0
                 or number(row["overrun_max"]) <= number(row["join_max"]) + hiccup for row in group)
     return "noise" if noise and above <= max(1, ended / 20) else "EXCEEDED"

@@ -85,7 +85,7 @@ enum lfma_arena_flag {
  */
 typedef struct lfma_arena_config {
     size_t size;            /**< sizeof(lfma_arena_config) */
-    size_t bytes;           /**< payload; rounded up to whole pages; from one page to 2^46 bytes */
+    size_t bytes;           /**< payload; rounded up to whole pages; from one page to 2^45 bytes */
     size_t page_bytes;      /**< the unit: a power of two from 64 B to 1 GiB; default 4096. Not the OS page. */
     size_t block_bytes_max; /**< largest block; rounded up to a power of two of pages, at most that many as fit the
                                  zone; default: the largest power of two in `bytes` (at most 2^31 pages) */

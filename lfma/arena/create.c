@@ -5,8 +5,8 @@
 #define PAGE_BYTES_MIN ((uint64_t)64)
 #define PAGE_BYTES_MAX ((uint64_t)1 << 30)
 #define PAGE_BYTES_DEFAULT ((uint64_t)4096)
-#define ARENA_BYTES_MAX ((uint64_t)1 << 46)
-#define ZONES_DEFAULT 16u /* when the largest block leaves room for several zones */
+#define ARENA_BYTES_MAX ((uint64_t)1 << 45) /* aligned to a block as large as itself it still fits 2^47 */
+#define ZONES_DEFAULT 16u                   /* when the largest block leaves room for several zones */
 #define THREADS_DEFAULT 256u
 #define FLAGS_KNOWN ((uint32_t)LFMA_HARDENED)
 
