@@ -87,13 +87,13 @@ typedef struct lfma_arena_config {
     size_t size;            /**< sizeof(lfma_arena_config) */
     size_t bytes;           /**< payload; rounded up to whole pages; from one page to 2^45 bytes */
     size_t page_bytes;      /**< the unit: a power of two from 64 B to 1 GiB; default 4096. Not the OS page. */
-    size_t block_bytes_max; /**< largest block; rounded up to a power of two of pages, at most that many as fit the
-                                 zone; default: the largest power of two in `bytes` (at most 2^31 pages) */
+    size_t block_bytes_max; /**< largest block; rounded up to a power of two of pages, at most as many as fit the
+                                 arena and a zone; default: the largest power of two that does */
     size_t zone_bytes;      /**< a zone; rounded up to a power of two, not below block_bytes_max, at most 2^31 pages.
                                  Default: one zone if block_bytes_max is a default too, else a sixteenth of
                                  the arena and at least 16 of the largest blocks */
-    lfma_budget coalesce;   /**< bounds the coalescing inside one allocation; default 100 ms (16 GiB of
-                                 single free pages are joined in less); LFMA_BUDGET_NONE: never */
+    lfma_budget coalesce;   /**< bounds the coalescing passes inside one allocation; default 100 ms (16 GiB of
+                                 single free pages are joined in less); LFMA_BUDGET_NONE: no passes */
     uint32_t flags;         /**< enum lfma_arena_flag */
     uint32_t threads_max; /**< threads with an owner slot of their own, 1 … 1024; default 256. Further threads work
                                  too, over a slot that they share (one atomic add a call more). */
@@ -133,7 +133,7 @@ LFMA_API void lfma_arena_destroy_forced(lfma_arena *arena);
 
 /** Flags of one allocation. */
 enum lfma_alloc_flag {
-    /** Do not coalesce in this call: where coalescing would have served it, LFMA_E_BUDGET is returned. */
+    /** No coalescing pass in this call: where one would have served it, LFMA_E_BUDGET is returned. */
     LFMA_ALLOC_NO_COALESCE = 1u << 0
 };
 

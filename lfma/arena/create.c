@@ -24,14 +24,20 @@ static bool is_power_of_two(uint64_t x)
     return x != 0 && (x & (x - 1)) == 0;
 }
 
-/* The largest block: as configured, or the largest that fits. */
+/* The largest block: as configured, or the largest that fits the arena and, where it is configured, a zone. */
 static bool choose_block(const lfma_arena_config *config, struct geometry *g)
 {
     const uint64_t pages = g->bytes >> g->page_shift;
     const unsigned order_fits = lfma__log2_floor(pages < LFMA__ZONE_PAGES_MAX ? pages : LFMA__ZONE_PAGES_MAX);
     g->order_max = order_fits;
-    if (config->block_bytes_max == 0)
+    if (config->block_bytes_max == 0) {
+        const unsigned zone_shift = config->zone_bytes ? lfma__log2_ceil(config->zone_bytes) : 63;
+        if (zone_shift < g->page_shift)
+            return false;
+        if (zone_shift - g->page_shift < g->order_max)
+            g->order_max = zone_shift - g->page_shift;
         return true;
+    }
     if (config->block_bytes_max > g->bytes)
         return false;
     const uint64_t block_pages = ((config->block_bytes_max - 1) >> g->page_shift) + 1;

@@ -37,6 +37,18 @@ void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max)
     *ret_zone = zone;
 }
 
+static void mark_free(lfma__zone *zone, uint64_t page, uint64_t count)
+{
+    while (count > 0) {
+        const unsigned bit = (unsigned)(page % LFMA__WORD_BITS);
+        const unsigned n = count < LFMA__WORD_BITS - bit ? (unsigned)count : LFMA__WORD_BITS - bit;
+        lfma__a64 *const word = &lfma__zone_page_map(zone)[page / LFMA__WORD_BITS];
+        (void)lfma__a64_or_relaxed(word, lfma__word_mask(bit, n)); /* E0: not shared yet */
+        page += n;
+        count -= n;
+    }
+}
+
 void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
 {
     *zone = *layout;
@@ -46,13 +58,8 @@ void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
         if (blocks == 0)
             continue;
         const lfma__table table = lfma__zone_table(zone, order);
-        if (order < LFMA__ORDER_IMPLIED) {
-            /* All blocks of this order, or the rest of the zone's last word. */
-            for (uint64_t p = page; p < page + (blocks << order); p += (uint64_t)1 << order)
-                (void)lfma__a64_or_relaxed(
-                    &lfma__zone_page_map(zone)[p / LFMA__WORD_BITS],
-                    lfma__word_mask((unsigned)(p % LFMA__WORD_BITS), 1u << order)); /* E0: not shared yet */
-        }
+        if (order < LFMA__ORDER_IMPLIED)
+            mark_free(zone, page, blocks << order);
         lfma__table_fill(table, page >> order, blocks);
         page += blocks << order;
     }

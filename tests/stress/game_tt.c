@@ -15,8 +15,11 @@
 struct game {
     lfma_arena *arena;
     unsigned players; /* those after them coalesce, the last one looks */
-    unsigned order;
-    bool split, hold;
+    unsigned coalescers;
+    unsigned order; /* of the largest blocks */
+    bool split;     /* half of the requests are smaller */
+    bool zones;     /* a zone a block */
+    bool hold;      /* blocks are held across a yield, at times */
     size_t page_bytes;
 };
 
@@ -38,7 +41,7 @@ static void play(crew_member *self, const struct game *g)
             continue;
         }
         CHECK_CODE(code, LFMA_OK);
-        /* Hold it for a while: then the others need all the rest, also what a coalescer that is stopped has in hand. */
+        /* Held for a while: then others need all the rest, also what a coalescer that is stopped has in hand. */
         if (g->hold && rng_below(&self->rng, 2))
             (void)sched_yield();
         CHECK_CODE(lfma_free(g->arena, block), LFMA_OK);
@@ -76,16 +79,16 @@ static void body(crew_member *self)
         coalesce(self, g);
 }
 
-static void run(unsigned threads, unsigned order, bool split, bool zones, unsigned coalescers,
-                const stress_args *args)
+static void run(struct game g, const stress_args *args)
 {
     static crew c;
-    struct game g = { .players = threads, .order = order, .split = split, .hold = hold, .page_bytes = 64 };
-    g.arena = ARENA(.pages = (size_t)threads << order, .block_pages = (size_t)1 << order,
-                    .zone_pages = zones ? (size_t)1 << order : 0);
-    crew_run(&c, threads + coalescers + 1, body, &g, args->seed, args->seconds / 14);
-    printf("  %u threads, order %u%s%s%s, %u coalescers: %llu calls, AGAIN %.4f %%, BUDGET %llu\n", threads, order,
-           split ? ", split" : "", zones ? ", a zone each" : "", hold ? ", held" : "", coalescers,
+    const size_t block_pages = (size_t)1 << g.order;
+    g.page_bytes = 64;
+    g.arena = ARENA(.pages = g.players * block_pages, .block_pages = block_pages,
+                    .zone_pages = g.zones ? block_pages : 0);
+    crew_run(&c, g.players + g.coalescers + 1, body, &g, args->seed, args->seconds / 14);
+    printf("  %u threads, order %u%s%s%s, %u coalescers: %llu calls, AGAIN %.4f %%, BUDGET %llu\n", g.players,
+           g.order, g.split ? ", split" : "", g.zones ? ", a zone each" : "", g.hold ? ", held" : "", g.coalescers,
            (unsigned long long)c.operations, c.operations ? 100.0 * (double)c.again / (double)c.operations : 0.0,
            (unsigned long long)c.budget);
     CHECK(c.operations > c.again + c.budget);
@@ -95,22 +98,25 @@ static void run(unsigned threads, unsigned order, bool split, bool zones, unsign
     CHECK_CODE(lfma_arena_destroy(g.arena), LFMA_OK);
 }
 
+#define RUN(...) run((struct game){ __VA_ARGS__ }, &args)
+
 int main(int argc, char **argv)
 {
     const stress_args args = stress_begin(argc, argv, 8, 4);
-    run(2, 0, false, false, 0, false, &args);
-    run(args.threads, 0, false, false, 1, false, &args);
-    run(args.threads, 4, false, true, 1, false, &args);
-    run(2, 1, true, false, 0, false, &args);
-    run(2, 3, true, false, 1, false, &args);
-    run(3, 6, true, false, 1, false, &args);
-    run(args.threads, 5, true, true, 1, false, &args);
-    run(args.threads, 7, true, false, 2, false, &args);
-    run(args.threads, 12, true, false, 0, false, &args);
-    run(2 * args.threads, 2, true, false, 0, false, &args);
-    run(2, 1, true, false, 2, true, &args);
-    run(2, 2, true, false, 4, true, &args);
-    run(3, 1, true, true, 4, true, &args);
-    run(args.threads, 3, true, false, 3, true, &args);
+    const unsigned many = args.threads;
+    RUN(.players = 2);
+    RUN(.players = many, .coalescers = 1);
+    RUN(.players = many, .order = 4, .zones = true, .coalescers = 1);
+    RUN(.players = 2, .order = 1, .split = true);
+    RUN(.players = 2, .order = 3, .split = true, .coalescers = 1);
+    RUN(.players = 3, .order = 6, .split = true, .coalescers = 1);
+    RUN(.players = many, .order = 5, .split = true, .zones = true, .coalescers = 1);
+    RUN(.players = many, .order = 7, .split = true, .coalescers = 2);
+    RUN(.players = many, .order = 12, .split = true);
+    RUN(.players = 2 * many, .order = 2, .split = true);
+    RUN(.players = 2, .order = 1, .split = true, .hold = true, .coalescers = 2);
+    RUN(.players = 2, .order = 2, .split = true, .hold = true, .coalescers = 4);
+    RUN(.players = 3, .order = 1, .split = true, .zones = true, .hold = true, .coalescers = 4);
+    RUN(.players = many, .order = 3, .split = true, .hold = true, .coalescers = 3);
     return 0;
 }
