@@ -2,8 +2,10 @@
 /* Allocate: the short way through the zones, and the long way that coalesces and proves why it failed. */
 #include "arena/arena.h"
 
-/* Looks at a moving arena before LFMA_E_AGAIN; each reads the page map once. */
-#define LOOKS_MAX 32u
+/* Looks at a moving arena before LFMA_E_AGAIN; each reads the page map once. (The explorer builds with fewer.) */
+#ifndef LFMA_LOOKS_MAX
+#define LFMA_LOOKS_MAX 32u
+#endif
 #define FLAGS_KNOWN ((unsigned)LFMA_ALLOC_NO_COALESCE)
 
 struct request {
@@ -103,7 +105,7 @@ static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
                       arena->clock_context);
     const bool had_budget = !meter.spent;
 
-    for (unsigned look = 0; look < LOOKS_MAX; look++) {
+    for (unsigned look = 0; look < LFMA_LOOKS_MAX; look++) {
         if (r->order > 0 && !meter.spent) {
             *found = find_by_joining(r, &meter);
             if (found->page != LFMA__NONE)
