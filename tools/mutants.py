@@ -3,9 +3,9 @@
 """One change to the core at a time: does the explorer catch it?
 
 Order mutants are made from the sources: every atomic that is not relaxed, one step weaker. The others are a list:
-re-checks removed, marks moved, comparisons inverted. Each is applied to a copy of the tree, the explorer is built and
-run there, first in sequentially consistent, then in weak memory. A mutant that nothing catches is named with its line;
-the exit status counts those that are not known. Known survivors bear their reason in KNOWN.
+re-checks removed, marks moved. Each is applied to a copy of the tree, the explorer is built and run there, first in
+sequentially consistent, then in weak memory. A mutant that nothing catches is named with its line; the exit status is
+not 0 if there is one that is not known. Known survivors bear their reason in KNOWN.
 """
 import argparse
 import re
@@ -55,7 +55,8 @@ CHANGES = [
      "    lfma__owner_begin(owner);\n    for (unsigned from = order + 1;",
      "    lfma__owner_advance(owner, 0);\n    for (unsigned from = order + 1;"),
     ("join not in flight", "zone/coalesce.c", "lfma__owner_begin(join->owner);", ";"),
-    ("free not raised", "zone/publish.c", "    lfma__owner_raise(owner);\n    return LFMA_OK;", "    return LFMA_OK;"),
+    ("free not raised", "zone/publish.c", "    lfma__owner_raise(owner);\n    return LFMA_OK;",
+     "    return LFMA_OK;"),
     ("end does not raise", "zone/owner.h", "LFMA__VERSION_ONE - LFMA__IN_FLIGHT_ONE);",
      "(uint64_t)0 - LFMA__IN_FLIGHT_ONE);"),
     ("no second reading", "arena/alloc.c", "if (after.in_flight || after.sum != before.sum)", "if (false)"),
@@ -109,7 +110,8 @@ class Workshop:
     def compile(self):
         sources = [p for p in sorted(self.tree.glob("lfma/*/*.c")) if p.name != "thread.c"]
         sources += sorted(self.tree.glob("tests/explore/*.c"))
-        command = ["cc", "-std=c11", "-O1", "-w", "-D_GNU_SOURCE", '-DLFMA_ATOMIC_DOOR="explore/door.h"', "-DLFMA_LOOKS_MAX=2",
+        command = ["cc", "-std=c11", "-O1", "-w", "-D_GNU_SOURCE",
+                   '-DLFMA_ATOMIC_DOOR="explore/door.h"', "-DLFMA_LOOKS_MAX=2",
                    *(f"-I{self.tree / part}" for part in ("include", "lfma", "tests", ".")),
                    *map(str, sources), "-o", str(self.program)]
         return subprocess.run(command, capture_output=True, text=True)
@@ -130,7 +132,8 @@ class Workshop:
                 except subprocess.TimeoutExpired:
                     return "no end in 120 s"
                 if run.returncode != 0:
-                    lines = [line for line in (run.stdout + run.stderr).splitlines() if "FAILED" in line or "assert" in line]
+                    told = (run.stdout + run.stderr).splitlines()
+                    lines = [line for line in told if "FAILED" in line or "assert" in line]
                     return (lines or ["exit status %d" % run.returncode])[0].replace("FAILED ", "")
             return None
         finally:
@@ -156,9 +159,11 @@ def main():
             why = KNOWN.get(name)
             if caught is None and why is None:
                 survivors.append(name)
-            print(f"{'caught  ' if caught else 'known   ' if why else 'SURVIVED'}  {name}: {caught or why or ''}", flush=True)
+            verdict = "caught  " if caught else "known   " if why else "SURVIVED"
+            print(f"{verdict}  {name}: {caught or why or ''}", flush=True)
     killed = len(mutants) - len(survivors)
-    print(f"{len(mutants)} mutants, {killed} caught or known, {len(survivors)} survived, {time.monotonic() - begin:.0f} s")
+    print(f"{len(mutants)} mutants, {killed} caught or known, {len(survivors)} survived, "
+          f"{time.monotonic() - begin:.0f} s")
     sys.exit(1 if survivors else 0)
 
 

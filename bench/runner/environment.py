@@ -68,7 +68,8 @@ def collect(worker, arguments):
     memory = [line.split()[1] for line in _read("/proc/meminfo").splitlines() if line.startswith("MemTotal")]
     return {
         "date": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "command": "run.py " + " ".join(shlex.quote(os.path.relpath(a) if os.path.isabs(a) else a) for a in arguments),
+        "command": " ".join(["run.py", *(shlex.quote(os.path.relpath(a) if os.path.isabs(a) else a)
+                                         for a in arguments)]),
         "commit": _commit(),
         "CPU": _cpu_model(),
         "CPUs usable": "%d (%s)" % (len(cpus), ",".join(map(str, cpus))),

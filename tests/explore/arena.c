@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios over a whole arena of 64 pages: all pairs, and triples with a second free, of the public operations, from
- * states at an edge. Oracles: at rest the arena validates, no owner is in flight, and as many pages are allocated as the
- * threads hold; a valid free never fails; NOMEM and FRAGMENTED only if at some instant of the call no run was free.
+ * Scenarios over a whole arena of 64 pages: all pairs, and triples with a second free, of the public operations,
+ * from states at an edge. Oracles: at rest the arena validates, no owner is in flight, and as many pages are
+ * allocated as the threads hold; a valid free never fails; NOMEM and FRAGMENTED only if at some instant of the call
+ * no run was free; a new owner sees what the last one wrote.
  */
 #include <stdlib.h>
 #include <string.h>

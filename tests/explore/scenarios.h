@@ -10,7 +10,8 @@ extern const explore_scenario protocol_scenarios[];
 extern const unsigned protocol_scenario_count;
 
 /*
- * A family: all pairs of its operations, and all of them with a third thread that does `third`, from each of its states.
+ * A family: all pairs of its operations, and all of them with a third thread that does `third`, from each of its
+ * states.
  */
 typedef struct explore_op {
     const char *name;

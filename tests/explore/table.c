@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios over one free table of 4,160 blocks: 65 slices, two search words, a summary. All pairs, and triples with a
- * second publisher, of its operations, from states at an edge. At rest each block is free or held by one thread, and
- * every free block can be reached by hints.
+ * Scenarios over one free table of 4,160 blocks: 65 slices, two search words, a summary. All pairs, and triples with
+ * a second publisher, of its operations, from states at an edge. At rest each block is free or held by one thread,
+ * and every free block can be reached by hints.
  */
 #include <string.h>
 
