@@ -59,10 +59,10 @@ CHANGES = [
      "    return LFMA_OK;"),
     ("end does not raise", "zone/owner.h", "LFMA__VERSION_ONE - LFMA__IN_FLIGHT_ONE);",
      "(uint64_t)0 - LFMA__IN_FLIGHT_ONE);"),
-    ("no second reading", "arena/alloc.c", "if (after.in_flight || after.sum != before.sum)", "if (false)"),
-    ("second reading: sum only", "arena/alloc.c", "if (after.in_flight || after.sum != before.sum)",
+    ("no second reading", "arena/prove.c", "if (after.in_flight || after.sum != before.sum)", "if (false)"),
+    ("second reading: sum only", "arena/prove.c", "if (after.in_flight || after.sum != before.sum)",
      "if (after.sum != before.sum)"),
-    ("second reading: flight only", "arena/alloc.c", "if (after.in_flight || after.sum != before.sum)",
+    ("second reading: flight only", "arena/prove.c", "if (after.in_flight || after.sum != before.sum)",
      "if (after.in_flight)"),
     ("mark after the publish", "zone/publish.c", "    if (order < LFMA__ORDER_IMPLIED) {", "    if (false) {"),
     ("claim leaves its marks", "zone/claim.c", "    if (order >= LFMA__ORDER_IMPLIED)\n        return;",
@@ -125,7 +125,7 @@ class Workshop:
             compiled = self.compile()
             if compiled.returncode != 0:
                 return "the compiler: " + compiled.stderr.strip().splitlines()[0]
-            for mode in (["--bound", self.bound], ["--bound", "1", "--weak"]):
+            for mode in (["--bound", self.bound], ["--bound", "1", "--weak"], ["prove", "--bound", "2", "--weak=2"]):
                 command = [str(self.program), "--threads", "2", "--first", *mode]
                 try:
                     run = subprocess.run(command, capture_output=True, text=True, timeout=120)

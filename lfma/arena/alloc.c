@@ -74,22 +74,6 @@ static struct found find_by_joining(const struct request *r, lfma__meter *meter)
     return (struct found){ zone, join.kept_page };
 }
 
-static int proved(const struct request *r)
-{
-    const lfma__owners_seen before = lfma__arena_read_owners(r->arena);
-    if (before.in_flight)
-        return LFMA_E_AGAIN;
-    lfma__survey survey = { 0 };
-    for (uint64_t i = 0; i < r->arena->zone_count; i++)
-        lfma__zone_survey(lfma__arena_zone(r->arena, i), r->order, &survey);
-    if (survey.has_run)
-        return LFMA_OK;
-    const lfma__owners_seen after = lfma__arena_read_owners(r->arena);
-    if (after.in_flight || after.sum != before.sum)
-        return LFMA_E_AGAIN;
-    return survey.pages_free < (uint64_t)1 << r->order ? LFMA_E_NOMEM : LFMA_E_FRAGMENTED;
-}
-
 /*
  * No hint led to a block. Join, within the budget; when that does not help either, prove that no
  * aligned run of the size is free, or find out where it is: unhinted (its freer was stopped), not
@@ -111,7 +95,7 @@ static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
             if (found->page != LFMA__NONE)
                 return LFMA_OK;
         }
-        const int proof = proved(r);
+        const int proof = lfma__arena_prove(arena, r->order);
         if (proof == LFMA_E_NOMEM || proof == LFMA_E_FRAGMENTED)
             return proof;
         *found = find_by_scan(r);

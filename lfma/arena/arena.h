@@ -87,6 +87,12 @@ typedef struct lfma__owners_seen {
 
 lfma__owners_seen lfma__arena_read_owners(lfma_arena *arena);
 
+/*
+ * Is no aligned run of 2^order pages free? LFMA_E_NOMEM or LFMA_E_FRAGMENTED: so it was at one instant of the call.
+ * LFMA_OK: a run is marked free. LFMA_E_AGAIN: blocks moved meanwhile.
+ */
+int lfma__arena_prove(lfma_arena *arena, unsigned order);
+
 /* ------------------------------------------------------------------------------ addresses */
 
 /* Which page of which zone an address is; the caller has checked that it lies in the arena. */

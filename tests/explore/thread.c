@@ -9,8 +9,12 @@
 
 _Thread_local lfma__thread lfma__thread_self = { 0, { 0 } };
 
+/*
+ * Thread 0 has number 1 and so on: number 0 starts to look at the lowest slice and would take back what it has just
+ * freed; number 1 starts at the second one, and moves from the first word of the map to the second.
+ */
 static lfma__thread saved[EXPLORE_THREADS + 1] = {
-    { 0, { 0 } }, { 1, { 0 } }, { 2, { 0 } }, { 3, { 0 } }, { 0, { 0 } },
+    { 1, { 0 } }, { 0, { 0 } }, { 3, { 0 } }, { 2, { 0 } }, { 0, { 0 } },
 };
 
 void explore_switched(unsigned from, unsigned to)
