@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The proof behind NOMEM and FRAGMENTED: owner words, the page map, owner words again (docs/ORDERING.md, E3 and E4). */
+/* The proof behind NOMEM and FRAGMENTED: owner words, page map, owner words again (docs/ORDERING.md, E3 and E4). */
 #include "arena/arena.h"
 
 int lfma__arena_prove(lfma_arena *arena, unsigned order)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios over a whole arena of 128 pages, two words of the map: all pairs, and triples with a second free, of the public operations,
- * from states at an edge. Oracles: at rest the arena validates, no owner is in flight, and as many pages are
- * allocated as the threads hold; a valid free never fails; NOMEM and FRAGMENTED only if at some instant of the call
- * no run was free; a new owner sees what the last one wrote.
+ * Scenarios over a whole arena of 128 pages, two words of the map: all pairs, and triples with a second free, of the
+ * public operations, from states at an edge. Oracles: at rest the arena validates, no owner is in flight, and as many
+ * pages are allocated as the threads hold; a valid free never fails; NOMEM and FRAGMENTED only if at some instant of
+ * the call no run was free; a new owner sees what the last one wrote.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -124,9 +124,9 @@ static bool run_is_free(unsigned order)
 }
 
 /*
- * Is there surely a run of the order that no caller holds? For single pages: more than callers hold, with what running
- * allocations may have taken already, and frees not yet given back; blocks in flight count as free. For larger
- * orders: one in the bitmaps.
+ * Is there surely a run of the order that no caller holds? For single pages: more than callers hold, with what
+ * running allocations may have taken already, and frees not yet given back; blocks in flight count as free. For
+ * larger orders: one in the bitmaps.
  */
 static bool has_run(unsigned order)
 {
