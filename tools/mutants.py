@@ -125,7 +125,8 @@ class Workshop:
             compiled = self.compile()
             if compiled.returncode != 0:
                 return "the compiler: " + compiled.stderr.strip().splitlines()[0]
-            for mode in (["--bound", self.bound], ["--bound", "1", "--weak"], ["prove", "--bound", "2", "--weak=2"]):
+            for mode in (["--bound", self.bound], ["--bound", "1", "--weak=1"],
+                         ["prove", "--bound", "2", "--weak=2"]):
                 command = [str(self.program), "--threads", "2", "--first", *mode]
                 try:
                     run = subprocess.run(command, capture_output=True, text=True, timeout=120)

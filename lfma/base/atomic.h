@@ -100,6 +100,12 @@ static inline bool lfma__a64_set_bit_sc(lfma__a64 *a, unsigned n)
     return (atomic_fetch_or_explicit(&a->value, bit, memory_order_seq_cst) & bit) != 0;
 }
 
+static inline bool lfma__a64_set_bit_acquire(lfma__a64 *a, unsigned n)
+{
+    const uint64_t bit = (uint64_t)1 << n;
+    return (atomic_fetch_or_explicit(&a->value, bit, memory_order_acquire) & bit) != 0;
+}
+
 /* Clear bit n; returns whether it was set before: one `lock btr`. */
 static inline bool lfma__a64_clear_bit_acqrel(lfma__a64 *a, unsigned n)
 {
@@ -111,6 +117,13 @@ static inline bool lfma__a64_cas_relaxed(lfma__a64 *a, uint64_t *expected, uint6
 {
     return atomic_compare_exchange_strong_explicit(&a->value, expected, desired, memory_order_relaxed,
                                                    memory_order_relaxed);
+}
+
+/* May fail though *expected is there: for loops. */
+static inline bool lfma__a64_cas_weak_relaxed(lfma__a64 *a, uint64_t *expected, uint64_t desired)
+{
+    return atomic_compare_exchange_weak_explicit(&a->value, expected, desired, memory_order_relaxed,
+                                                 memory_order_relaxed);
 }
 
 static inline uint8_t lfma__a8_load_relaxed(const lfma__a8 *a)

@@ -7,9 +7,9 @@
 #ifndef LFMA_OS_THREAD_H
 #define LFMA_OS_THREAD_H
 
-#include "base/base.h"
+#include "os/numbers.h"
 
-#define LFMA__THREADS_MAX 1024u
+#define LFMA__THREADS_MAX LFMA__NUMBERS
 #define LFMA__THREAD_NEW UINT32_MAX          /* not registered yet */
 #define LFMA__THREAD_SHARED (UINT32_MAX - 1) /* never gets a number */
 

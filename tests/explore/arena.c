@@ -1,69 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scenarios over a whole arena of 128 pages, two words of the map: all pairs, and triples with a second free, of the
- * public operations, from states at an edge. Oracles: at rest the arena validates, no owner is in flight, and as many
- * pages are allocated as the threads hold; a valid free never fails; NOMEM and FRAGMENTED only if at some instant of
- * the call no run was free; a new owner sees what the last one wrote.
+ * Scenarios over whole arenas, of the public operations, from states at an edge:
+ *
+ *     arena     128 pages, two words of the map: single pages come and go, and are joined
+ *     words     256 pages: blocks of half a word and more, whose marks are stored, implied, or change between both
+ *     game-6    eight blocks of a word, which never are larger or smaller than that, but joined and split
+ *     game-12   the same with four blocks of 64 words, which cover whole groups of the map
+ *     new       as arena, by threads that take their numbers meanwhile
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "arena/arena.h"
 #include "explore/scenarios.h"
+#include "explore/world.h"
 
-#define PAGES 128u
-#define OWN 16u  /* the threads' own pages: in the first word of the map */
+#define OWN 16u  /* arena: the actors' own pages, side by side: in the first word of the map */
 #define EDGE 72u /* what is free at the start: in the second */
-#define PAGE 64u
 
-static struct world {
-    lfma_arena *arena;
-    char *snapshot;
-    size_t snapshot_bytes;
-    void *own[EXPLORE_THREADS]; /* a block of one page that each thread holds at the start, side by side */
-    size_t pages_at_start;
-} world;
-
-static struct call {
-    bool running;
-    bool takes; /* and does not only look */
-    unsigned order;
-    bool was_without; /* at some instant no run of the order was free */
-} calls[EXPLORE_THREADS];
-
-static size_t pages_held; /* by callers, as their calls returned */
-
-/* What owners write to a block's first page, with nothing but the allocator to order it (edge E1). */
-static lfma__a64 payload[PAGES];
+static const world_shape arena_shape = { .pages = 128, .own_page = { OWN, OWN + 1, OWN + 2, OWN + 3 } };
+static const world_shape new_shape = { .pages = 128,
+                                       .own_page = { OWN, OWN + 1, OWN + 2, OWN + 3 },
+                                       .new_threads = true };
+static const world_shape words_shape = {
+    .pages = 256, .order_least = 5, .own_order = 5, .own_page = { 128, 160, 192, 224 }
+};
+static const world_shape game_6_shape = {
+    .pages = 512, .order_least = 6, .own_order = 6, .own_page = { 448, 384, 320, 256 }
+};
+static const world_shape game_12_shape = {
+    .pages = 16384, .order_least = 12, .own_order = 12, .own_page = { 12288, 8192, 4096, 4096 }
+};
 
 /* ---------------------------------------------------------------------------------------------------- states */
-
-static uint64_t still_clock(void *context)
-{
-    (void)context;
-    return 1;
-}
-
-static void *page_address(unsigned page)
-{
-    return (void *)(world.arena->base + (uintptr_t)page * PAGE);
-}
-
-static void free_pages(unsigned first, unsigned count)
-{
-    for (unsigned i = first; i < first + count; i++) {
-        if (lfma_free(world.arena, page_address(i)) != LFMA_OK)
-            abort();
-        world.pages_at_start--;
-    }
-}
-
-static void join_all(void)
-{
-    const lfma_budget all = LFMA_BUDGET_ALL;
-    if (lfma_coalesce(world.arena, &all, NULL) != LFMA_OK)
-        abort();
-}
 
 static void state_full(void) /* hints over nothing */
 {
@@ -71,158 +36,113 @@ static void state_full(void) /* hints over nothing */
 
 static void state_one(void)
 {
-    free_pages(EDGE + 1, 1);
+    world_free(EDGE + 1, 1);
 }
 
 static void state_buddies(void)
 {
-    free_pages(EDGE, 2);
+    world_free(EDGE, 2);
 }
 
 static void state_four(void)
 {
-    free_pages(EDGE, 4);
+    world_free(EDGE, 4);
 }
 
 static void state_block(void) /* one block of order 2 */
 {
-    free_pages(EDGE, 4);
-    join_all();
+    world_free(EDGE, 4);
+    world_join();
 }
 
-static void state_beside(void) /* all but the threads' own pages are free; freed, they are the last to join */
+static void state_beside(void) /* all but the actors' own pages are free; freed, they are the last to join */
 {
-    free_pages(0, OWN);
-    free_pages(OWN + EXPLORE_THREADS, PAGES - OWN - EXPLORE_THREADS);
-    join_all();
+    world_free(0, OWN);
+    world_free(OWN + EXPLORE_ACTORS, arena_shape.pages - OWN - EXPLORE_ACTORS);
+    world_join();
 }
 
-static const explore_state states[] = {
+static const explore_state arena_states[] = {
     { "full", state_full }, { "one", state_one },     { "buddies", state_buddies },
     { "four", state_four }, { "block", state_block }, { "beside", state_beside },
 };
 
+static void state_halves(void) /* of a word */
+{
+    world_free(64, 64);
+}
+
+static void state_word(void)
+{
+    world_free(64, 64);
+    world_join();
+}
+
+static void state_two_words(void) /* buddies */
+{
+    world_free(0, 64);
+    world_join();
+    world_free(64, 64);
+    world_join();
+}
+
+static const explore_state words_states[] = {
+    { "full", state_full },
+    { "halves", state_halves },
+    { "word", state_word },
+    { "two", state_two_words },
+};
+
+static void state_first(void)
+{
+    world_free(0, 1u << world.shape->order_least);
+}
+
+static void state_double(void) /* two blocks, as one that must be split */
+{
+    world_free(0, 2u << world.shape->order_least);
+    world_join();
+}
+
+static const explore_state game_states[] = { { "first", state_first }, { "double", state_double } };
+
 /* ------------------------------------------------------------------------------------------------ operations */
 
-/* Is a run of the order in the bitmaps? */
-static bool run_is_free(unsigned order)
+static void op_alloc(void)
 {
-    lfma__zone *const zone = lfma__arena_zone(world.arena, 0);
-    for (unsigned word = 0; word < PAGES / 64; word++) {
-        uint64_t pages = 0;
-        for (unsigned o = 0; o < 6; o++) {
-            const uint64_t slice = lfma__zone_table(zone, o).slices[word >> o].value;
-            const unsigned bits = 64u >> o;
-            pages |= lfma__word_widen(slice >> (word % (1u << o)) * bits & lfma__word_mask(0, bits), o);
-        }
-        for (unsigned o = 6; o <= zone->order_max; o++)
-            pages |= lfma__zone_table(zone, o).slices[0].value >> (word >> (o - 6)) & 1 ? UINT64_MAX : 0;
-        if (lfma__word_runs(pages, order) != 0)
-            return true;
-    }
-    return false;
-}
-
-/*
- * Is there surely a run of the order that no caller holds? For single pages: more than callers hold, with what
- * running allocations may have taken already, and frees not yet given back; blocks in flight count as free. For
- * larger orders: one in the bitmaps.
- */
-static bool has_run(unsigned order)
-{
-    size_t taken = pages_held;
-    for (unsigned i = 0; i < EXPLORE_THREADS; i++)
-        taken += calls[i].running && calls[i].takes ? (size_t)1 << calls[i].order : 0;
-    return order == 0 ? taken < PAGES : run_is_free(order);
-}
-
-/* As has_run(), for a call that itself has taken nothing. */
-static bool without_me(unsigned thread)
-{
-    const bool takes = calls[thread].takes;
-    calls[thread].takes = false;
-    const bool has = has_run(calls[thread].order);
-    calls[thread].takes = takes;
-    return has;
-}
-
-static void observe(void)
-{
-    for (unsigned i = 0; i < EXPLORE_THREADS; i++) {
-        if (calls[i].running && !calls[i].was_without && !without_me(i))
-            calls[i].was_without = true;
-    }
-}
-
-static struct call *begin_call(unsigned order, bool takes)
-{
-    struct call *const call = &calls[explore_self()];
-    *call = (struct call){ .running = true, .takes = takes, .order = order };
-    observe();
-    return call;
-}
-
-static void end_call(struct call *call, int code)
-{
-    call->running = false;
-    if ((code == LFMA_E_NOMEM || code == LFMA_E_FRAGMENTED) && !call->was_without)
-        explore_fail("false NOMEM or FRAGMENTED: a run was free throughout the call");
-    if (code != LFMA_OK && code != LFMA_E_NOMEM && code != LFMA_E_FRAGMENTED && code != LFMA_E_AGAIN)
-        explore_fail(lfma_error_name(code));
-}
-
-static void allocate(unsigned order)
-{
-    struct call *const call = begin_call(order, true);
-    void *block = NULL;
-    const int code = lfma_try_alloc(world.arena, (size_t)PAGE << order, 0, &block);
-    if (code == LFMA_OK) {
-        pages_held += (size_t)1 << order;
-        const size_t page = ((uintptr_t)block - world.arena->base) / PAGE;
-        if (lfma__a64_load_relaxed(&payload[page]) != payload[page].value)
-            explore_fail("E1: a new owner does not see what the last one wrote");
-    }
-    end_call(call, code);
-}
-
-static void op_prove(void)
-{
-    struct call *const call = begin_call(0, false);
-    end_call(call, lfma__arena_prove(world.arena, 0));
-}
-
-static void op_alloc_0(void)
-{
-    allocate(0);
+    (void)world_alloc(world.shape->order_least, 0);
 }
 
 static void op_alloc_1(void)
 {
-    allocate(1);
+    (void)world_alloc(world.shape->order_least + 1, 0);
 }
 
 static void op_alloc_2(void)
 {
-    allocate(2);
+    (void)world_alloc(world.shape->order_least + 2, 0);
 }
 
 static void op_free(void)
 {
-    lfma__a64_store_relaxed(&payload[OWN + explore_self()], 1 + explore_self());
-    if (lfma_free(world.arena, world.own[explore_self()]) != LFMA_OK)
-        explore_fail("a valid free failed");
-    pages_held--;
+    world_free_own();
 }
 
 static void op_move(void) /* give one back, take another: with T blocks for T threads this always succeeds */
 {
-    op_free();
-    allocate(0);
+    world_free_own();
+    (void)world_alloc(world.shape->order_least, 0);
+}
+
+static void op_grow(void) /* give one back, take a larger one */
+{
+    world_free_own();
+    (void)world_alloc(world.shape->order_least + 1, 0);
 }
 
 static void op_coalesce(void)
 {
-    join_all();
+    world_join();
 }
 
 static void op_step(void)
@@ -232,6 +152,17 @@ static void op_step(void)
         explore_fail("coalesce failed");
 }
 
+/* A clock that stands still, jumps and runs backwards as it likes. */
+static void op_timed(void)
+{
+    const unsigned char me = (unsigned char)(1u << explore_actor());
+    const lfma_budget time = LFMA_BUDGET_NS(1000);
+    world.wild_clock |= me;
+    if (lfma_coalesce(world.arena, &time, NULL) != LFMA_OK)
+        explore_fail("coalesce failed");
+    world.wild_clock &= (unsigned char)~me;
+}
+
 static void op_stats(void)
 {
     lfma_arena_stats_t stats = LFMA_ARENA_STATS_INIT;
@@ -239,81 +170,129 @@ static void op_stats(void)
         explore_fail("stats failed");
 }
 
-static void op_survey(void)
+/* While others move blocks it may find anything, but it ends and changes nothing. */
+static void op_validate(void)
 {
-    lfma__survey survey = { .count_all = true };
-    lfma__zone_survey(lfma__arena_zone(world.arena, 0), 0, &survey);
-    if (survey.pages_free > PAGES)
-        explore_fail("survey failed");
+    lfma_report report = LFMA_REPORT_INIT;
+    const int code = lfma_arena_validate(world.arena, &report);
+    if (code != LFMA_OK && code != LFMA_E_BROKEN)
+        explore_fail("validate failed");
 }
 
-static const explore_op ops[] = {
-    { "alloc0", op_alloc_0 }, { "alloc1", op_alloc_1 },    { "alloc2", op_alloc_2 }, { "free", op_free },
-    { "move", op_move },      { "coalesce", op_coalesce }, { "step", op_step },      { "stats", op_stats },
-    { "survey", op_survey },  { "prove", op_prove },
+static void op_prove(void)
+{
+    world_prove();
+}
+
+static const explore_op arena_ops[] = {
+    { "alloc", op_alloc }, { "alloc1", op_alloc_1 }, { "alloc2", op_alloc_2 }, { "free", op_free },
+    { "move", op_move },   { "grow", op_grow },      { "step", op_step },      { "coalesce", op_coalesce },
+    { "timed", op_timed }, { "prove", op_prove },    { "stats", op_stats },    { "validate", op_validate },
+};
+#define READERS 2u /* the last two only look, at everything */
+
+static const explore_op words_ops[] = {
+    { "alloc", op_alloc }, { "alloc1", op_alloc_1 }, { "alloc2", op_alloc_2 },    { "free", op_free },
+    { "move", op_move },   { "grow", op_grow },      { "coalesce", op_coalesce }, { "prove", op_prove },
+};
+
+static const explore_op game_ops[] = {
+    { "alloc", op_alloc },       { "free", op_free },   { "move", op_move },
+    { "coalesce", op_coalesce }, { "prove", op_prove },
+};
+
+/* Without a walk through thousands of pages in many steps. */
+static const explore_op game_12_ops[] = {
+    { "alloc", op_alloc },
+    { "free", op_free },
+    { "move", op_move },
+    { "prove", op_prove },
 };
 
 /* -------------------------------------------------------------------------------------------------- scenarios */
 
-static void setup(void)
+static void setup(const world_shape *shape)
 {
-    explore_quiet_none();
-    if (world.arena)
-        lfma_arena_destroy_forced(world.arena);
-    lfma_arena_config config = LFMA_ARENA_CONFIG_INIT;
-    config.bytes = PAGES * PAGE;
-    config.page_bytes = PAGE;
-    config.threads_max = EXPLORE_THREADS;
-    config.clock = still_clock;
-    if (lfma_arena_create(&config, &world.arena) != LFMA_OK)
-        abort();
-    for (unsigned i = 0; i < PAGES; i++) {
-        if (lfma_alloc(world.arena, PAGE) == NULL)
-            abort();
-    }
-    world.pages_at_start = PAGES;
-    for (unsigned i = 0; i < EXPLORE_THREADS; i++) {
-        world.own[i] = page_address(OWN + i);
-        explore_quiet(&world.arena->owners[i].zone, sizeof(lfma__owner) - offsetof(lfma__owner, zone));
-    }
-    explore_quiet(&lfma__thread_self, sizeof lfma__thread_self);
-    states[explore_now.state].make();
-    free(world.snapshot);
-    world.snapshot_bytes = (size_t)world.arena->metadata_bytes;
-    world.snapshot = malloc(world.snapshot_bytes);
-    if (world.snapshot == NULL)
-        abort();
-    memcpy(world.snapshot, world.arena, world.snapshot_bytes);
+    world_make(shape);
+    explore_now.family->states[explore_now.state].make();
+    world_made();
 }
 
-static void reset(void)
+static void setup_arena(void)
 {
-    memcpy(world.arena, world.snapshot, world.snapshot_bytes);
-    memset(calls, 0, sizeof calls);
-    memset(payload, 0, sizeof payload);
-    pages_held = world.pages_at_start;
+    setup(&arena_shape);
 }
 
-static const char *check(void)
+static void setup_words(void)
 {
-    lfma_report report = LFMA_REPORT_INIT;
-    if (lfma_arena_validate(world.arena, &report) != LFMA_OK)
-        return report.text;
-    if (report.pages_allocated != pages_held)
-        return "I1: other pages are allocated than the threads hold";
-    for (unsigned i = 0; i <= EXPLORE_THREADS; i++) {
-        if (world.arena->owners[i].word.value & LFMA__IN_FLIGHT_MASK)
-            return "an owner is in flight at rest";
-    }
-    return NULL;
+    setup(&words_shape);
 }
+
+static void setup_game_6(void)
+{
+    setup(&game_6_shape);
+}
+
+static void setup_game_12(void)
+{
+    setup(&game_12_shape);
+}
+
+static void setup_new(void)
+{
+    setup(&new_shape);
+}
+
+#define SCENARIO(setup_)                                                                                             \
+    {                                                                                                                \
+        .setup = setup_, .reset = world_reset, .step = world_observe, .digest = world_digest, .check = world_check,  \
+        .name_of = world_name_of                                                                                     \
+    }
+#define FAMILY(states_, ops_)                                                                                        \
+    .states = states_, .state_count = EXPLORE_COUNT(states_), .ops = ops_, .op_count = EXPLORE_COUNT(ops_)
 
 const explore_family arena_family = {
     .name = "arena",
-    .states = states,
-    .state_count = EXPLORE_COUNT(states),
-    .ops = ops,
-    .op_count = EXPLORE_COUNT(ops),
-    .third = 3, /* free */
-    .scenario = { .setup = setup, .reset = reset, .step = observe, .check = check },
+    FAMILY(arena_states, arena_ops),
+    .readers = READERS,
+    .third = 3,  /* free */
+    .beside = 9, /* prove */
+    .kills = true,
+    .scenario = SCENARIO(setup_arena),
+};
+
+const explore_family words_family = {
+    .name = "words",
+    FAMILY(words_states, words_ops),
+    .third = 3,  /* free */
+    .beside = 7, /* prove */
+    .kills = true,
+    .scenario = SCENARIO(setup_words),
+};
+
+const explore_family game_6_family = {
+    .name = "game6",
+    FAMILY(game_states, game_ops),
+    .third = 2, /* move */
+    .beside = EXPLORE_NONE,
+    .scenario = SCENARIO(setup_game_6),
+};
+
+const explore_family game_12_family = {
+    .name = "game12",
+    FAMILY(game_states, game_12_ops),
+    .third = EXPLORE_NONE,
+    .beside = EXPLORE_NONE,
+    .scenario = SCENARIO(setup_game_12),
+};
+
+const explore_family new_family = {
+    .name = "new",
+    .states = arena_states,
+    .state_count = 2,
+    .ops = arena_ops,
+    .op_count = 5, /* up to move; prove is what allocations do that find nothing */
+    .third = EXPLORE_NONE,
+    .beside = EXPLORE_NONE,
+    .scenario = SCENARIO(setup_new),
 };

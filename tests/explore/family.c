@@ -3,45 +3,100 @@
 
 #include "explore/scenarios.h"
 
+const explore_family *const explore_families[] = {
+    &table_family, &numbers_family, &arena_family, &words_family, &game_6_family, &game_12_family, &new_family,
+};
+const unsigned explore_family_count = EXPLORE_COUNT(explore_families);
+
 struct explore_now explore_now;
+
+static void run(unsigned actor)
+{
+    explore_now.family->ops[explore_now.ops[actor]].run();
+}
 
 static void run_0(void)
 {
-    explore_now.family->ops[explore_now.ops[0]].run();
+    run(0);
 }
 
 static void run_1(void)
 {
-    explore_now.family->ops[explore_now.ops[1]].run();
+    run(1);
 }
 
 static void run_2(void)
 {
-    explore_now.family->ops[explore_now.ops[2]].run();
+    run(2);
+}
+
+static void run_handler(void)
+{
+    run(EXPLORE_HANDLER);
+}
+
+static void name(char *text, size_t size, bool kill)
+{
+    const explore_family *const f = explore_now.family;
+    const unsigned *const ops = explore_now.ops;
+    const bool nested = ops[EXPLORE_HANDLER] != EXPLORE_NONE;
+    int used = snprintf(text, size, "%s-%s-%s", f->name, f->states[explore_now.state].name, f->ops[ops[0]].name);
+    if (nested)
+        used += snprintf(text + used, size - (size_t)used, "!%s", f->ops[ops[EXPLORE_HANDLER]].name);
+    for (unsigned i = 1; i < explore_now.threads; i++)
+        used += snprintf(text + used, size - (size_t)used, "%c%s", kill ? '~' : '-', f->ops[ops[i]].name);
+}
+
+/* The i-th pair a <= b. */
+static void pair(unsigned count, unsigned i, unsigned *a, unsigned *b)
+{
+    *a = 0;
+    while (i >= count - *a) {
+        i -= count - *a;
+        ++*a;
+    }
+    *b = *a + i;
 }
 
 bool explore_make(const explore_family *family, unsigned i, explore_scenario *ret_scenario)
 {
-    static char name[96];
-    const unsigned pairs = family->op_count * (family->op_count + 1) / 2;
-    if (i / (2 * pairs) >= family->state_count)
+    static char text[96];
+    const unsigned n = family->op_count;
+    const unsigned pairs = n * (n + 1) / 2;
+    const unsigned m = n - family->readers;
+    const unsigned triples = family->third == EXPLORE_NONE ? 0 : m * (m + 1) / 2;
+    const unsigned nested = family->beside == EXPLORE_NONE ? 0 : m * m;
+    const unsigned killed = family->kills ? m * m : 0;
+    const unsigned of_state = pairs + triples + nested + killed;
+    if (i / of_state >= family->state_count)
         return false;
-    /* The pairs a <= b in order; then the same again with a third thread. */
-    unsigned a = 0, rest = i % pairs;
-    while (rest >= family->op_count - a) {
-        rest -= family->op_count - a;
-        a++;
-    }
-    const unsigned threads = i % (2 * pairs) < pairs ? 2 : 3;
-    explore_now = (struct explore_now){
-        .family = family, .state = i / (2 * pairs), .threads = threads, .ops = { a, a + rest, family->third }
-    };
-    snprintf(name, sizeof name, "%s-%s-%s-%s%s%s", family->name, family->states[explore_now.state].name,
-             family->ops[a].name, family->ops[a + rest].name, threads == 3 ? "-" : "",
-             threads == 3 ? family->ops[family->third].name : "");
+
+    struct explore_now now = { .family = family, .state = i / of_state, .threads = 2 };
+    now.ops[EXPLORE_HANDLER] = EXPLORE_NONE;
+    i %= of_state;
     *ret_scenario = family->scenario;
-    ret_scenario->name = name;
-    ret_scenario->threads = threads;
+    if (i < pairs) {
+        pair(n, i, &now.ops[0], &now.ops[1]);
+    } else if (i < pairs + triples) {
+        pair(m, i - pairs, &now.ops[0], &now.ops[1]);
+        now.ops[2] = family->third;
+        now.threads = 3;
+    } else if (i < pairs + triples + nested) {
+        i -= pairs + triples;
+        now.ops[0] = i / m;
+        now.ops[EXPLORE_HANDLER] = i % m;
+        now.ops[1] = family->beside;
+        ret_scenario->handler = run_handler;
+    } else {
+        i -= pairs + triples + nested;
+        now.ops[0] = i / m;
+        now.ops[1] = i % m;
+        ret_scenario->kill = true;
+    }
+    explore_now = now;
+    name(text, sizeof text, ret_scenario->kill);
+    ret_scenario->name = text;
+    ret_scenario->threads = now.threads;
     ret_scenario->thread[0] = run_0;
     ret_scenario->thread[1] = run_1;
     ret_scenario->thread[2] = run_2;

@@ -5,14 +5,11 @@
 
 #include "bitmap/bitmap.h"
 #include "explore/explore.h"
+#include "os/os.h"
 
 extern const explore_scenario protocol_scenarios[];
 extern const unsigned protocol_scenario_count;
 
-/*
- * A family: all pairs of its operations, and all of them with a third thread that does `third`, from each of its
- * states.
- */
 typedef struct explore_op {
     const char *name;
     void (*run)(void);
@@ -23,14 +20,24 @@ typedef struct explore_state {
     void (*make)(void);
 } explore_state;
 
+/*
+ * A family, from each of its states: all pairs of its operations (a-b); all of them with a third thread that does
+ * `third` (a-b-third); each operation interrupted by each other, as by a signal handler, while a second thread does
+ * `beside` (a!b-beside); and each operation, whose thread is killed within it, and each other (a~b).
+ */
+#define EXPLORE_NONE UINT32_MAX
+
 typedef struct explore_family {
     const char *name;
     const explore_state *states;
     unsigned state_count;
     const explore_op *ops;
     unsigned op_count;
-    unsigned third;
-    explore_scenario scenario; /* setup, reset, step and check of all */
+    unsigned readers; /* the last of them, which change nothing: in pairs only */
+    unsigned third;   /* or EXPLORE_NONE */
+    unsigned beside;  /* or EXPLORE_NONE */
+    bool kills;
+    explore_scenario scenario; /* setup, reset, step, digest and check of all */
 } explore_family;
 
 /* The scenario that was made last: what its setup and check go by. */
@@ -38,14 +45,20 @@ extern struct explore_now {
     const explore_family *family;
     unsigned state;
     unsigned threads;
-    unsigned ops[EXPLORE_THREADS];
+    unsigned ops[EXPLORE_ACTORS];
 } explore_now;
 
 /* Make the i-th scenario of a family the current one; false beyond the last. */
 bool explore_make(const explore_family *family, unsigned i, explore_scenario *ret_scenario);
 
-extern const explore_family table_family;
-extern const explore_family arena_family;
+extern const explore_family *const explore_families[];
+extern const unsigned explore_family_count;
+extern const explore_family table_family, numbers_family;
+extern const explore_family arena_family, words_family, game_6_family, game_12_family, new_family;
+
+/* Before each run: threads with fixed numbers, or new ones (thread.c). */
+void explore_threads_begin(bool new_threads);
+extern lfma__numbers explore_numbers;
 
 #define EXPLORE_COUNT(array) ((unsigned)(sizeof(array) / sizeof((array)[0])))
 

@@ -1,29 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The explorer's stand-in for lfma/os/thread.c: its threads are coroutines of one OS thread, so what is thread-local
- * is swapped when they are. Their numbers are fixed.
+ * is swapped when they are. Their numbers are fixed, or taken at their first call as in the library.
  */
-#include "explore/explore.h"
+#include <string.h>
+
 #include "explore/internal.h"
+#include "explore/scenarios.h"
 #include "os/os.h"
 
 _Thread_local lfma__thread lfma__thread_self = { 0, { 0 } };
 
-/*
- * Thread 0 has number 1 and so on: number 0 starts to look at the lowest slice and would take back what it has just
- * freed; number 1 starts at the second one, and moves from the first word of the map to the second.
- */
-static lfma__thread saved[EXPLORE_THREADS + 1] = {
-    { 1, { 0 } }, { 0, { 0 } }, { 3, { 0 } }, { 2, { 0 } }, { 0, { 0 } },
-};
+lfma__numbers explore_numbers;
+static bool are_new;
+static lfma__thread saved[EXPLORE_OUTSIDE + 1];
+
+void explore_threads_begin(bool new_threads)
+{
+    /*
+     * Thread 0 has number 1 and so on: number 0 starts to look at the lowest slice and would take back what it has
+     * just freed; number 1 starts at the second one, and moves from the first word of the map to the second.
+     */
+    static const uint32_t fixed[EXPLORE_THREADS] = { 1, 0, 2 };
+    are_new = new_threads;
+    memset(&explore_numbers, 0, sizeof explore_numbers);
+    memset(saved, 0, sizeof saved);
+    for (unsigned i = 0; i < EXPLORE_THREADS; i++)
+        saved[i].index = new_threads ? LFMA__THREAD_NEW : fixed[i];
+}
 
 void explore_switched(unsigned from, unsigned to)
 {
     saved[from] = lfma__thread_self;
-    if (to == EXPLORE_THREADS) { /* the next run begins with threads that are in no call */
-        for (unsigned i = 0; i < EXPLORE_THREADS; i++)
-            saved[i].busy = (lfma__a8){ 0 };
-    }
     lfma__thread_self = saved[to];
 }
 
@@ -33,10 +41,10 @@ void lfma__thread_init(void)
 
 void lfma__thread_register(lfma__thread *self)
 {
-    (void)self;
+    self->index = lfma__numbers_take(&explore_numbers);
 }
 
 uint64_t lfma__thread_high_water(void)
 {
-    return EXPLORE_THREADS;
+    return are_new ? lfma__numbers_high_water(&explore_numbers) : EXPLORE_THREADS;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A small arena that scenarios start from, what its callers may expect, and the check at rest. */
+#ifndef LFMA_TESTS_EXPLORE_WORLD_H
+#define LFMA_TESTS_EXPLORE_WORLD_H
+
+#include "arena/arena.h"
+#include "explore/explore.h"
+
+#define WORLD_PAGE 64u
+
+typedef struct world_shape {
+    unsigned pages;
+    unsigned order_least; /* no block is smaller: so a free run of this order is as good as 2^order free pages */
+    bool new_threads;     /* threads take their numbers at their first call */
+    unsigned own_order;
+    unsigned own_page[EXPLORE_ACTORS]; /* the block that each actor holds at the start */
+} world_shape;
+
+extern struct world {
+    const world_shape *shape;
+    lfma_arena *arena;
+    unsigned char wild_clock; /* 1 bit an actor: in its calls the clock jumps as it likes */
+} world;
+
+/* Make the arena anew: every page allocated, in blocks of the least order. Then the state is made of it. */
+void world_make(const world_shape *shape);
+void world_free(unsigned first_page, unsigned pages); /* blocks of the least order */
+void world_join(void);
+void world_made(void);
+
+/* Before each run. */
+void world_reset(void);
+
+/* A call by the running actor: its block; NULL, and a code that must be true. */
+void *world_alloc(unsigned order, unsigned flags);
+void world_prove(void); /* that no run of the least order is free, which must then be so */
+void world_free_own(void);
+
+/* For explore_scenario. */
+void world_observe(void);
+uint64_t world_digest(void);
+const char *world_check(void);
+void world_name_of(const void *cell, char *text, size_t size);
+
+#endif
