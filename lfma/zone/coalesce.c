@@ -187,6 +187,7 @@ static bool walk(lfma__zone *zone, uint64_t *word, unsigned *level, lfma__join *
 bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
 {
     join->kept_page = LFMA__NONE;
+    join->passed_end = false;
     if (zone->levels == 0)
         return true;
     if (join->meter->spent)
@@ -198,6 +199,7 @@ bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
     unsigned level = (unsigned)(from & ((1u << LEVELS_LOG2) - 1));
     bool whole = from == 0; /* this walk began at the zone's start */
     bool ended = walk(zone, &word, &level, join);
+    join->passed_end = ended;
     if (ended) {
         word = 0;
         level = 0;
