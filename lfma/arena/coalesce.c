@@ -7,15 +7,16 @@ bool lfma__arena_coalesce(lfma_arena *arena, lfma__join *join, uint64_t *ret_zon
     uint64_t seen = lfma__a64_load_relaxed(&arena->coalesce_zone); /* E0: any zone is a good one */
     uint64_t zone = seen;
     bool whole = true;
-    for (uint32_t walked = 0; walked < arena->zone_count; walked++) {
+    for (uint32_t walked = 0; walked < arena->zone_count && whole; walked++) {
         whole = lfma__zone_coalesce(lfma__arena_zone(arena, zone), join);
         if (join->kept_page != LFMA__NONE) {
             *ret_zone = zone;
             whole = false;
-        }
-        if (!whole)
             break;
-        zone = zone + 1 < arena->zone_count ? zone + 1 : 0;
+        }
+        /* Past its end it is the next zone's turn, also when the budget was too small to walk the zone whole. */
+        if (whole || join->passed_end)
+            zone = zone + 1 < arena->zone_count ? zone + 1 : 0;
     }
     (void)lfma__a64_cas_relaxed(&arena->coalesce_zone, &seen, zone); /* E0: as the zone's cursor */
     lfma__owner_count(join->owner, LFMA__COALESCE_RUNS, 1);

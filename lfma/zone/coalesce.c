@@ -117,10 +117,14 @@ static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma
     return false;
 }
 
-/* Retire the stale hints of the slices that begin in a group: so an emptied zone ends bit for bit as a fresh one. */
-static void tidy_group(lfma__zone *zone, unsigned base, uint64_t group)
+/* Retire the stale hints of the slices that end in a group, after its joins: an emptied zone ends as a fresh one. */
+static void tidy_group(lfma__zone *zone, unsigned level, uint64_t group)
 {
-    for (unsigned i = 0; i < LFMA__WORD_LOG2 && base + i <= zone->order_max && shift_of(group, i) == 0; i++) {
+    const unsigned base = level * LFMA__WORD_LOG2;
+    const bool is_last = group == (zone->page_words - 1) >> base;
+    for (unsigned i = 0; i < LFMA__WORD_LOG2 && base + i <= zone->order_max; i++) {
+        if (!is_last && shift_of(group + 1, i) != 0)
+            break;
         const lfma__table table = lfma__zone_table(zone, base + i);
         if (slice_of(group, i) < table.slice_count)
             lfma__table_tidy(table, slice_of(group, i));
@@ -131,8 +135,6 @@ static void tidy_group(lfma__zone *zone, unsigned base, uint64_t group)
 static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
 {
     const unsigned base = level * LFMA__WORD_LOG2;
-    if (join->want == LFMA__WANT_NOTHING)
-        tidy_group(zone, base, group); /* an allocation does not stop for that */
     if (level == 0) {
         /* No two buddies marked free: nothing to join, and five slices not read. E0: only a reason to look closer. */
         const uint64_t marked = lfma__a64_load_relaxed(&lfma__zone_page_map(zone)[group]);
@@ -170,8 +172,11 @@ static bool closes_group(const lfma__zone *zone, uint64_t word, unsigned level)
 static bool walk(lfma__zone *zone, uint64_t *word, unsigned *level, lfma__join *join)
 {
     while (*word < zone->page_words) {
-        if (join_group(zone, *level, *word >> (*level * LFMA__WORD_LOG2), join))
+        const uint64_t group = *word >> (*level * LFMA__WORD_LOG2);
+        if (join_group(zone, *level, group, join))
             return false;
+        if (join->want == LFMA__WANT_NOTHING)
+            tidy_group(zone, *level, group); /* an allocation does not stop for that */
         if (*level + 1 < zone->levels && closes_group(zone, *word, *level + 1)) {
             ++*level;
         } else {
@@ -187,6 +192,7 @@ static bool walk(lfma__zone *zone, uint64_t *word, unsigned *level, lfma__join *
 bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
 {
     join->kept_page = LFMA__NONE;
+    join->passed_end = false;
     if (zone->levels == 0)
         return true;
     if (join->meter->spent)
@@ -198,6 +204,7 @@ bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
     unsigned level = (unsigned)(from & ((1u << LEVELS_LOG2) - 1));
     bool whole = from == 0; /* this walk began at the zone's start */
     bool ended = walk(zone, &word, &level, join);
+    join->passed_end = ended;
     if (ended) {
         word = 0;
         level = 0;

@@ -140,6 +140,8 @@ typedef struct lfma__join {
     lfma__owner *owner;
     unsigned want; /* stop at the first block of this order or larger, and keep it; or LFMA__WANT_NOTHING */
 
+    bool passed_end; /* the last zone's end was reached, within the budget or just before it ran out */
+
     uint64_t kept_page; /* the block kept, in flight: go on with lfma__zone_hand_out(); or LFMA__NONE */
     unsigned kept_order;
     uint64_t joined;

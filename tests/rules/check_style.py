@@ -14,7 +14,7 @@ COLUMNS_MAX = 118
 C_SUFFIXES = {".c", ".h", ".hpp", ".cpp"}
 SOURCE_SUFFIXES = C_SUFFIXES | {".py", ".sh", ".gp"}
 # Not ours to tidy: measured data and pictures.
-DATA_SUFFIXES = {".csv", ".json", ".svg", ".png", ".txt", ".log"}
+DATA_SUFFIXES = {".csv", ".json", ".svg", ".png", ".txt", ".log", ".bin"}
 # Spelt in two halves, for this file is checked too.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]) + r")\b")
 PRIVATE_PATH = re.compile(r"\.\./" + r"shared\b|(?<![\w.])/(?:home/\w|root/|Users/\w|work/)")

@@ -80,21 +80,26 @@ bool arena_is_fresh(lfma_arena *arena)
     return true;
 }
 
-static uint64_t zones_bytes(lfma_arena *arena)
+size_t arena_copy_bytes(lfma_arena *arena)
 {
-    return arena->metadata_bytes - (uint64_t)(arena->zones - (char *)arena);
+    return (size_t)(arena->metadata_bytes - (uint64_t)(arena->zones - (char *)arena));
+}
+
+void arena_copy_to(lfma_arena *arena, void *copy)
+{
+    memcpy(copy, arena->zones, arena_copy_bytes(arena));
 }
 
 void *arena_copy(lfma_arena *arena)
 {
-    void *const copy = malloc((size_t)zones_bytes(arena));
+    void *const copy = malloc(arena_copy_bytes(arena));
     if (!copy)
         abort();
-    memcpy(copy, arena->zones, (size_t)zones_bytes(arena));
+    arena_copy_to(arena, copy);
     return copy;
 }
 
 bool arena_is_copy(lfma_arena *arena, const void *copy)
 {
-    return memcmp(arena->zones, copy, (size_t)zones_bytes(arena)) == 0;
+    return memcmp(arena->zones, copy, arena_copy_bytes(arena)) == 0;
 }

@@ -42,4 +42,8 @@ bool arena_is_fresh(lfma_arena *arena);
 void *arena_copy(lfma_arena *arena);
 bool arena_is_copy(lfma_arena *arena, const void *copy);
 
+/* How long such a copy is, and the same into memory that is there. */
+size_t arena_copy_bytes(lfma_arena *arena);
+void arena_copy_to(lfma_arena *arena, void *copy);
+
 #endif

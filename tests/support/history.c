@@ -25,11 +25,17 @@ void world_open(world *w, const arena_plan *plan)
     w->clock = (fake_clock){ .mode = CLOCK_FROZEN };
     own.clock = fake_clock_read;
     own.clock_context = &w->clock;
-    w->arena = arena_open(&own);
+    world_adopt(w, arena_open(&own));
+}
+
+void world_adopt(world *w, lfma_arena *arena)
+{
+    w->arena = arena;
     const lfma_arena_stats_t s = arena_stats(w->arena);
     w->base = s.base;
     w->page_bytes = s.page_bytes;
     w->order_max = (unsigned)__builtin_ctzll(s.block_bytes_max / s.page_bytes);
+    w->may_run_out = false;
     w->why[0] = '\0';
     model_init(&w->model, s.bytes / s.page_bytes, s.zone_bytes / s.page_bytes);
 }
@@ -40,7 +46,7 @@ void world_close(world *w)
     w->arena = NULL;
 }
 
-/* The code that an allocation must return; LFMA_OK also where a pass is forbidden and may be needed. */
+/* The code with which an allocation fails; LFMA_OK: it must not, but where a pass may be needed and is bounded. */
 static int expected_code(const world *w, unsigned order)
 {
     if (order > w->order_max)
@@ -50,17 +56,22 @@ static int expected_code(const world *w, unsigned order)
     return model_has_run(&w->model, order) ? LFMA_OK : LFMA_E_FRAGMENTED;
 }
 
-static bool check_alloc(world *w, unsigned order, unsigned flags, const char *block)
+bool world_check_alloc(world *w, unsigned order, unsigned flags, const char *block)
 {
-    const int expected = expected_code(w, order);
-    const bool may_need_budget = (flags & LFMA_ALLOC_NO_COALESCE) && expected == LFMA_OK && order > 0;
-    if (w->last_code != expected && !(may_need_budget && w->last_code == LFMA_E_BUDGET))
-        return wrong(w, "order %u: %s instead of %s", order, lfma_error_name(w->last_code),
-                     lfma_error_name(expected));
-    if (w->last_code != LFMA_OK)
+    if (w->last_code != LFMA_OK) {
+        const int expected = expected_code(w, order);
+        const bool bounded = w->may_run_out || (flags & LFMA_ALLOC_NO_COALESCE);
+        const bool may_need_budget = bounded && expected == LFMA_OK && order > 0;
+        if (w->last_code != expected && !(may_need_budget && w->last_code == LFMA_E_BUDGET))
+            return wrong(w, "order %u: %s instead of %s", order, lfma_error_name(w->last_code),
+                         lfma_error_name(expected));
+        if (w->last_code == LFMA_E_BUDGET && arena_stats(w->arena).largest_free_bytes >= w->page_bytes << order)
+            return wrong(w, "order %u: LFMA_E_BUDGET although a block of the size is free", order);
         return block == NULL || wrong(w, "output written on failure");
+    }
+    /* That it was to succeed needs no look at the model: a block that it can take was a free run. */
     const size_t offset = (size_t)(block - w->base);
-    if (offset % w->page_bytes != 0 || !model_take(&w->model, offset / w->page_bytes, order))
+    if (order > w->order_max || offset % w->page_bytes != 0 || !model_take(&w->model, offset / w->page_bytes, order))
         return wrong(w, "order %u: a block at page %zu overlaps or does not fit", order, offset / w->page_bytes);
     if (lfma_usable_size(w->arena, block) != w->page_bytes << order)
         return wrong(w, "usable size %zu", lfma_usable_size(w->arena, block));
@@ -75,7 +86,7 @@ static bool apply_alloc(world *w, operation op)
     const size_t bytes = least + op.any % (most - least + 1);
     void *block = NULL;
     w->last_code = lfma_try_alloc(w->arena, bytes, flags, &block);
-    return check_alloc(w, op.order, flags, block);
+    return world_check_alloc(w, op.order, flags, block);
 }
 
 static bool apply_alloc_aligned(world *w, operation op)
@@ -85,7 +96,7 @@ static bool apply_alloc_aligned(world *w, operation op)
     w->last_code = lfma_try_alloc_aligned(w->arena, w->page_bytes << op.order, w->page_bytes << at, 0, &block);
     if (w->last_code == LFMA_OK && (uintptr_t)block % (w->page_bytes << at) != 0)
         return wrong(w, "not at a multiple of %zu", w->page_bytes << at);
-    return check_alloc(w, at > op.order ? at : op.order, 0, block);
+    return world_check_alloc(w, at > op.order ? at : op.order, 0, block);
 }
 
 static bool apply_free(world *w, operation op)
@@ -127,7 +138,7 @@ static bool apply_bad_free(world *w, operation op)
 }
 
 /* After a complete pass every aligned free run is one block. */
-static bool check_decomposition(world *w)
+bool world_check_joined(world *w)
 {
     uint64_t counts[LFMA_ORDERS] = { 0 };
     model_decompose(&w->model, w->order_max, counts);
@@ -149,10 +160,10 @@ static bool apply_coalesce(world *w, operation op)
         return wrong(w, "coalesce: %s", lfma_error_name(w->last_code));
     if (op.any == 0 && !result.complete)
         return wrong(w, "an unlimited pass is not complete");
-    return result.complete ? check_decomposition(w) : true;
+    return result.complete ? world_check_joined(w) : true;
 }
 
-static bool check_sound(world *w)
+bool world_check_sound(world *w)
 {
     lfma_report report = LFMA_REPORT_INIT;
     if (lfma_arena_validate(w->arena, &report) != LFMA_OK)
@@ -185,7 +196,7 @@ bool world_apply(world *w, operation op)
         right = apply_coalesce(w, op);
         break;
     }
-    return right && check_sound(w);
+    return right && world_check_sound(w);
 }
 
 bool world_end(world *w)

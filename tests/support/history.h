@@ -37,13 +37,27 @@ typedef struct world {
     size_t page_bytes;
     unsigned order_max;
     fake_clock clock; /* frozen: an operation never depends on the machine's speed */
+    bool may_run_out; /* the arena's coalescing budget may be too small for a whole pass */
     int last_code;    /* of the last operation */
     char why[200];    /* what is wrong */
     model model;
 } world;
 
 void world_open(world *w, const arena_plan *plan);
+
+/* A world around a fresh arena that somebody else has made. */
+void world_adopt(world *w, lfma_arena *arena);
 void world_close(world *w);
+
+/*
+ * The parts of the oracle. False, and w->why, if it is not content.
+ *  - an allocation of 2^order pages has returned w->last_code, and `block` (NULL if it has written none);
+ *  - after a complete pass: every aligned free run is one block;
+ *  - the invariants hold, and count what the model counts.
+ */
+bool world_check_alloc(world *w, unsigned order, unsigned flags, const char *block);
+bool world_check_joined(world *w);
+bool world_check_sound(world *w);
 
 /* Apply one operation to arena and model, then validate. False, and w->why, if they differ or an invariant broke. */
 bool world_apply(world *w, operation op);

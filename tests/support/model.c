@@ -78,16 +78,13 @@ void model_decompose(const model *m, unsigned order_max, uint64_t *ret_counts)
 {
     memset(ret_counts, 0, (order_max + 1) * sizeof *ret_counts);
     for (uint64_t page = 0; page < m->pages;) {
-        unsigned order = order_max + 1;
-        while (order-- > 0) {
-            const uint64_t count = (uint64_t)1 << order;
-            if (fits(m, page, count) && is_free(m, page, count))
-                break;
-        }
-        if (order > order_max) { /* not even one page */
+        if (m->owner[page] != 0) {
             page++;
             continue;
         }
+        unsigned order = 0;
+        while (order < order_max && fits(m, page, (uint64_t)2 << order) && is_free(m, page, (uint64_t)2 << order))
+            order++;
         ret_counts[order]++;
         page += (uint64_t)1 << order;
     }

@@ -211,6 +211,32 @@ Test(arena, the_only_run_in_each_zone)
     }
 }
 
+/* A budget far below one zone's walk gets round all zones: in passes, and in allocations that are called again. */
+Test(arena, small_budgets_reach_every_zone)
+{
+    for (uint64_t steps = 1; steps <= 80; steps++) {
+        lfma_arena *const arena = ARENA(.pages = 4 * 4096, .block_pages = 4096, .zone_pages = 4096,
+                                        .budget = LFMA_BUDGET_STEPS(steps));
+        char *const base = arena_stats(arena).base;
+        while (lfma_alloc(arena, PAGE)) {
+        }
+        for (size_t page = 2 * 4096; page < 4 * 4096; page++)
+            REQUIRE_CODE(lfma_free(arena, base + page * PAGE), LFMA_OK);
+        const uint64_t joins = 2 * 4096; /* and no call but spends its steps: far fewer than these are enough */
+        void *block = NULL;
+        int code = LFMA_E_BUDGET;
+        for (uint64_t calls = 0; code == LFMA_E_BUDGET && calls < 2 * joins; calls++)
+            code = lfma_try_alloc(arena, 4096 * PAGE, 0, &block);
+        REQUIRE(code == LFMA_OK, "%" PRIu64 " steps a call: %s", steps, lfma_error_name(code));
+        for (uint64_t calls = 0; arena_stats(arena).free_blocks[12] == 0; calls++) {
+            REQUIRE(calls < 2 * joins, "%" PRIu64 " steps a call", steps);
+            REQUIRE_CODE(lfma_coalesce(arena, NULL, NULL), LFMA_OK);
+        }
+        REQUIRE(arena_is_sound(arena), "%" PRIu64 " steps a call", steps);
+        lfma_arena_destroy_forced(arena);
+    }
+}
+
 /* I5: the payload is nobody's business: it may be out of reach of the CPU. */
 Test(arena, payload_is_never_touched)
 {

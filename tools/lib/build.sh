@@ -5,8 +5,9 @@
 : "${root:?is set by tools/dev}"
 
 flavours=(release-gcc debug-gcc debug-clang tsan asan)
+special_flavours=(fuzz) # built only when named
 
-is_flavour() { [[ " ${flavours[*]} " == *" $1 "* ]]; }
+is_flavour() { [[ " ${flavours[*]} ${special_flavours[*]} " == *" $1 "* ]]; }
 
 flavour_text() {
     case $1 in
@@ -15,6 +16,7 @@ flavour_text() {
         debug-clang) echo "the same, by the second compiler" ;;
         tsan) echo "thread sanitizer, assertions on" ;;
         asan) echo "address and undefined-behaviour sanitizers, assertions on" ;;
+        fuzz) echo "the same by clang, and libFuzzer's counters in the library; not in \`all\`" ;;
     esac
 }
 
@@ -23,7 +25,7 @@ gcc_name() {
     if [[ -n ${CC-} ]]; then echo "$CC"; elif command -v gcc >/dev/null; then echo gcc; else echo cc; fi
 }
 
-flavour_cc() { if [[ $1 == debug-clang ]]; then echo clang; else gcc_name; fi; }
+flavour_cc() { if [[ $1 == debug-clang || $1 == fuzz ]]; then echo clang; else gcc_name; fi; }
 
 flavour_options() {
     case $1 in
@@ -32,6 +34,7 @@ flavour_options() {
         # Warnings are no errors here: gcc's sanitizers make it warn of things that are not there.
         tsan) echo -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false ;;
         asan) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false ;;
+        fuzz) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true ;;
     esac
     # Without Criterion there are no tests, without Concurrency Kit neither tests nor benchmarks.
     has criterion && has ck || echo -Dtests=false
@@ -41,6 +44,7 @@ flavour_options() {
 need_for_flavours() {
     local -a required=(cc meson ninja pkg-config python3)
     [[ " $* " == *" debug-clang "* ]] && required+=(clang)
+    [[ " $* " == *" fuzz "* ]] && required+=(clang libfuzzer)
     need "${required[@]}" -- ck criterion
 }
 
@@ -81,3 +85,6 @@ build_flavour() {
     shift
     configure_flavour "$flavour" && quietly "$root/build/$flavour-build.log" ninja -C "$root/build/$flavour" "$@"
 }
+
+# What is built of the flavour fuzz.
+build_fuzzer() { build_flavour fuzz tests/fuzz/fuzz_arena tests/fuzz/replay; }

@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # What the commands need, found by capability; what is missing is installed from Debian's packages.
 
+# The version of clang that is there, or that Debian 12 has.
+clang_major() { clang -dumpversion 2>/dev/null | grep -o '^[0-9]*' || echo 14; }
+
 # The Debian packages that give a capability.
 packages_of() {
     case $1 in
@@ -10,6 +13,7 @@ packages_of() {
         ninja) echo ninja-build ;;
         ck) echo libck-dev ;;
         criterion) echo libcriterion-dev ;;
+        libfuzzer) echo clang "libclang-rt-$(clang_major)-dev" ;;
         gnuplot) echo gnuplot-nox ;;
         mimalloc) echo libmimalloc2.0 ;;
         jemalloc) echo libjemalloc2 ;;
@@ -32,8 +36,20 @@ int main(void) { return puts("") < 0; }' | "$1" -x "$2" -o "$out" - 2>/dev/null 
     return $status
 }
 
+# libFuzzer with the sanitizers: is there what clang links?
+fuzzer_works() {
+    local out status=0
+    command -v clang >/dev/null || return 1
+    out=$(mktemp)
+    echo 'int LLVMFuzzerTestOneInput(const char *data, unsigned long size) { return size > 9 ? data[9] & 0 : 0; }' |
+        clang -fsanitize=fuzzer,address,undefined -x c -o "$out" - 2>/dev/null || status=1
+    rm -f "$out"
+    return $status
+}
+
 has() {
     case $1 in
+        libfuzzer) fuzzer_works ;;
         cc) compiler_works "$(gcc_name)" c ;;
         c++) compiler_works g++ c++ || compiler_works clang++ c++ ;;
         clang) compiler_works clang c ;;

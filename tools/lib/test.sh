@@ -10,9 +10,9 @@ phases=("${flavours[@]}")
 phase_suites() {
     case $1 in
         release-gcc) echo ;;
-        debug-*) echo unit model ;;
+        debug-*) echo unit model fuzz ;;
         tsan) echo stress ;;
-        asan) echo unit model stress ;;
+        asan) echo unit model stress fuzz ;;
     esac
 }
 
@@ -108,6 +108,28 @@ run_phase() {
     say "$flavour: ${*:-every suite}: $counts, $((SECONDS - start)) s"
 }
 
+fuzz_seconds=30
+
+# The fuzzer for a while, from the committed inputs; one test, which fails if it finds something.
+run_fuzz_phase() {
+    local name="$fuzz_seconds s of fuzzing" result=OK
+    if ! has libfuzzer; then
+        say "fuzz: skipped, there is no clang with libFuzzer"
+        record fuzz "$name: clang has no libFuzzer" SKIP
+        return 0
+    fi
+    if ! timed "fuzz: built" build_fuzzer; then
+        record fuzz "build" FAIL
+        return 0
+    fi
+    python3 tools/fuzz.py --program build/fuzz/tests/fuzz/fuzz_arena --seconds "$fuzz_seconds" --fresh \
+        >"$(logs)/fuzz.log" 2>&1 || result=FAIL
+    record fuzz "$name" "$result"
+    say "fuzz: $(tail -n 1 "$(logs)/fuzz.log")"
+    [[ $result == OK ]] || cat "$(logs)/fuzz.log"
+    return 0
+}
+
 # The suites asked for that a phase has. Prints nothing if it has none of them.
 common_suites() {
     local phase=$1 suite has_suites
@@ -135,7 +157,7 @@ run_tests() {
         todo=(release-gcc)
         export LFMA_TEST_QUICK=1
     fi
-    need cc meson ninja pkg-config python3 ck criterion -- c++ clang
+    need cc meson ninja pkg-config python3 ck criterion -- c++ clang libfuzzer
     start_logs
     for phase in "${todo[@]}"; do
         if (($#)); then
@@ -146,6 +168,7 @@ run_tests() {
         fi
         run_phase "$phase" "${suites[@]}"
     done
+    [[ $quick == no && (-z $named_suites || " $named_suites " == *" fuzz "*) ]] && run_fuzz_phase
     finish_logs
 }
 
