@@ -6,22 +6,25 @@ bool lfma__arena_coalesce(lfma_arena *arena, lfma__join *join, uint64_t *ret_zon
 {
     uint64_t seen = lfma__a64_load_relaxed(&arena->coalesce_zone); /* E0: any zone is a good one */
     uint64_t zone = seen;
-    bool whole = true;
-    for (uint32_t walked = 0; walked < arena->zone_count; walked++) {
-        whole = lfma__zone_coalesce(lfma__arena_zone(arena, zone), join);
-        if (join->kept_page != LFMA__NONE) {
+    /*
+     * A walk that gets to its zone's end goes on in the next zone, wherever it began: a budget smaller than a zone
+     * comes round all of them. Whole is an arena whose zones were walked whole, one after the other.
+     */
+    uint32_t whole_zones = 0;
+    for (uint64_t visit = 0; whole_zones < arena->zone_count && visit < 2 * (uint64_t)arena->zone_count; visit++) {
+        bool whole;
+        if (!lfma__zone_walk(lfma__arena_zone(arena, zone), join, visit >= arena->zone_count, &whole)) {
             *ret_zone = zone;
-            whole = false;
-        }
-        if (!whole)
             break;
+        }
+        whole_zones = whole ? whole_zones + 1 : 0;
         zone = zone + 1 < arena->zone_count ? zone + 1 : 0;
     }
     (void)lfma__a64_cas_relaxed(&arena->coalesce_zone, &seen, zone); /* E0: as the zone's cursor */
     lfma__owner_count(join->owner, LFMA__COALESCE_RUNS, 1);
     lfma__owner_count(join->owner, LFMA__BLOCKS_JOINED, join->joined);
     lfma__owner_count(join->owner, LFMA__JOIN_CONFLICTS, join->conflicts);
-    return whole;
+    return whole_zones == arena->zone_count;
 }
 
 int lfma_coalesce(lfma_arena *arena, const lfma_budget *budget, lfma_coalesce_result *ret_result)

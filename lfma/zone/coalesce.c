@@ -184,31 +184,35 @@ static bool walk(lfma__zone *zone, uint64_t *word, unsigned *level, lfma__join *
     return true;
 }
 
-bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
+bool lfma__zone_walk(lfma__zone *zone, lfma__join *join, bool from_start, bool *ret_whole)
 {
     join->kept_page = LFMA__NONE;
+    *ret_whole = true;
     if (zone->levels == 0)
         return true;
     if (join->meter->spent)
         return false;
 
     uint64_t seen = lfma__a64_load_relaxed(&zone->cursor); /* E0: any position is a good one */
-    const uint64_t from = seen;
+    const uint64_t from = from_start ? 0 : seen;
     uint64_t word = from >> LEVELS_LOG2;
     unsigned level = (unsigned)(from & ((1u << LEVELS_LOG2) - 1));
-    bool whole = from == 0; /* this walk began at the zone's start */
-    bool ended = walk(zone, &word, &level, join);
+    *ret_whole = from == 0;
+    const bool ended = walk(zone, &word, &level, join);
     if (ended) {
         word = 0;
         level = 0;
-        if (!whole && !join->meter->spent) {
-            whole = true;
-            ended = walk(zone, &word, &level, join);
-            if (ended)
-                word = 0;
-        }
     }
     /* E0: of several coalescers that began here the first to finish moves the cursor, the others leave it. */
     (void)lfma__a64_cas_relaxed(&zone->cursor, &seen, word << LEVELS_LOG2 | level);
+    return ended;
+}
+
+bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join)
+{
+    bool whole;
+    bool ended = lfma__zone_walk(zone, join, false, &whole);
+    if (ended && !whole && !join->meter->spent)
+        ended = lfma__zone_walk(zone, join, true, &whole);
     return ended && whole;
 }

@@ -147,6 +147,12 @@ typedef struct lfma__join {
     unsigned order_max; /* of the blocks made */
 } lfma__join;
 
+/*
+ * Walk from the cursor, or from the zone's start, until the meter is spent or a wanted block is made, which leaves
+ * the cursor there; or to the end: then true, and the cursor is at the start. *ret_whole: it began at the start.
+ */
+bool lfma__zone_walk(lfma__zone *zone, lfma__join *join, bool from_start, bool *ret_whole);
+
 /* Go on at the cursor until the meter is spent, a wanted block is made, or the zone was walked whole: then true. */
 bool lfma__zone_coalesce(lfma__zone *zone, lfma__join *join);
 
