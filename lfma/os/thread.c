@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <pthread.h>
 
 #include "os/os.h"
@@ -37,7 +38,9 @@ static void make_key(void)
 
 void lfma__thread_init(void)
 {
+    const int saved = errno;
     (void)pthread_once(&key_once, make_key);
+    errno = saved;
 }
 
 static uint32_t take_index(void)
@@ -71,7 +74,10 @@ void lfma__thread_register(lfma__thread *self)
     const uint32_t index = take_index();
     if (index == LFMA__THREAD_SHARED)
         return;
-    if (pthread_setspecific(key, self) != 0) {
+    const int saved = errno; /* it may allocate */
+    const int failed = pthread_setspecific(key, self);
+    errno = saved;
+    if (failed) {
         (void)lfma__a64_and_release(&taken[index / 64u], ~((uint64_t)1 << index % 64u)); /* E5.release */
         return;
     }
