@@ -85,7 +85,7 @@ static void observe(void)
         play.outer_was_without = true;
 }
 
-/* May the inner call, of this order, say that there is none? The outer one may have taken what the model calls free. */
+/* May the inner call say that there is none? The outer one may have taken what the model calls free. */
 static bool inner_may_be_without(unsigned order)
 {
     if (play.outer_order >= 0)
@@ -302,4 +302,39 @@ Test(steps, each_call_interrupted_hardened)
 Test(steps, each_call_interrupted_in_two_zones)
 {
     check_all(true, 0);
+}
+
+/* --------------------------------------------------------------------------------- two frees of one block */
+
+static struct twin {
+    char *block;
+    int code;
+} twin;
+
+static void free_again(void *argument)
+{
+    (void)argument;
+    twin.code = lfma_free(world.arena, twin.block);
+}
+
+/* D02, K10: freed by two at once, at whatever step the second one comes: one of them is right, and nothing is lost. */
+Test(steps, two_frees_of_one_block)
+{
+    for (unsigned order = 0; order <= 7; order++) {
+        for (uint32_t flags = 0; flags <= LFMA_HARDENED; flags++) {
+            uint64_t taken = UINT64_MAX;
+            for (uint64_t at = 1; at <= taken; at++) {
+                world.arena = ARENA(.pages = PAGES, .flags = flags, .threads_max = 2);
+                twin = (struct twin){ lfma_alloc(world.arena, PAGE << order), -1000 };
+                steps_begin(at, free_again, NULL);
+                const int code = lfma_free(world.arena, twin.block);
+                taken = steps_end();
+                REQUIRE(twin.code == -1000 || code + twin.code == LFMA_E_DOUBLE_FREE, "step %" PRIu64 ": %s and %s",
+                        at, lfma_error_name(code), lfma_error_name(twin.code));
+                REQUIRE(arena_is_sound(world.arena), "order %u, step %" PRIu64, order, at);
+                REQUIRE(arena_join_all(world.arena) && arena_is_fresh(world.arena), "as new");
+                REQUIRE_CODE(lfma_arena_destroy(world.arena), LFMA_OK);
+            }
+        }
+    }
 }
