@@ -258,6 +258,7 @@ Test(os, no_thread_key)
     check_without_a_number();
 }
 
+/* I10 */
 Test(os, no_thread_slot)
 {
     os.no_slot = true;
