@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 {
     static crew c;
     const stress_args args = stress_begin(argc, argv, 4, 4);
-    lfma_arena *const arena = ARENA(.pages = PAGES);
+    /* No limit of time: a thread that is stopped for long would rightly hear BUDGET. */
+    lfma_arena *const arena = ARENA(.pages = PAGES, .budget = LFMA_BUDGET_ALL);
     char *const base = arena_stats(arena).base;
     for (unsigned page = 0; page < PAGES; page++)
         CHECK(lfma_alloc(arena, 1) != NULL);
