@@ -188,6 +188,13 @@ Test(maintenance, two_coalescers_by_turns)
                 require_cursors_inside(second.arena);
             }
             REQUIRE(second.passes >= 2000, "%" PRIu64 " passes", second.passes);
+            /* Without a limit that ends it the first is whole, wherever the second one leaves the cursors. */
+            const lfma_budget all = LFMA_BUDGET_NS((uint64_t)1 << 40);
+            for (unsigned round = 0; round < 50; round++) {
+                lfma_coalesce_result result = LFMA_COALESCE_RESULT_INIT;
+                REQUIRE_CODE(lfma_coalesce(second.arena, &all, &result), LFMA_OK);
+                REQUIRE(result.complete, "plan %zu, %" PRIu64 " steps, round %u", i, steps, round);
+            }
             close_fresh(second.arena, "two by turns");
         }
     }
