@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <pthread.h>
 
 #include "os/numbers.h"
@@ -32,7 +33,9 @@ static void make_key(void)
 
 void lfma__thread_init(void)
 {
+    const int saved = errno;
     (void)pthread_once(&key_once, make_key);
+    errno = saved;
 }
 
 void lfma__thread_register(lfma__thread *self)
@@ -44,7 +47,10 @@ void lfma__thread_register(lfma__thread *self)
     const uint32_t index = lfma__numbers_take(&numbers);
     if (index == LFMA__NO_NUMBER)
         return;
-    if (pthread_setspecific(key, self) != 0) {
+    const int saved = errno; /* it may allocate */
+    const int failed = pthread_setspecific(key, self);
+    errno = saved;
+    if (failed) {
         lfma__numbers_give_back(&numbers, index);
         return;
     }

@@ -124,6 +124,7 @@ static void play(const arena_plan *plan)
         play(&(const arena_plan){ __VA_ARGS__ });                                                                    \
     }
 
+/* E17: aligned allocations are among the operations; no two live blocks share a page. */
 GEOMETRY(one_page, .pages = 1)
 GEOMETRY(two_pages, .pages = 2)
 GEOMETRY(three_pages, .pages = 3)

@@ -81,7 +81,35 @@ VERSION = LICENCE + """#define LFMA_VERSION_MAJOR 0
 #define LFMA_VERSION_PATCH 0
 #define LFMA_VERSION_STRING "0.1.0"
 """
+FAULTS = """# Faults
+
+| id | fault | right here | test |
+| --- | --- | --- | --- |
+| A01 | a bit skipped | each once | `unit/a.c: first`, `stress/b.c` |
+| A02 | the last one | found | `unit/a.c: second` |
+| C11 | an acquire lost | kept | `unit/a.c: second` |
+| D03 | a list | none | does not apply: there are no lists |
+| E06 | a shift | none | build: the compiler says so |
+"""
+TESTS = LICENCE + """/* For the first. A01 */
+Test(a, first)
+{
+}
+
+/* A02 and fault C11, in C11 */
+static void help(void)
+{
+}
+
+Test(a, second)
+{
+    help();
+}
+"""
 GOOD = {
+    "docs/FAULTS.md": FAULTS,
+    "tests/unit/a.c": TESTS,
+    "tests/stress/b.c": LICENCE + "/*\n * Words. A01\n */\nint main(void)\n{\n}\n",
     "meson.build": "project('lfma', 'c',\n  version: '0.1.0')\n",
     "docs/ORDERING.md": "# Ordering\n\n## E1 the block\n\n| edge | what |\n| --- | --- |\n| E2 | the search bit |\n",
     "include/lfma/lfma.h": HEADER,
@@ -125,22 +153,29 @@ BAD = [
     ("layers", "door", "<sys/sdt.h> in os", {"lfma/os/a.c": LICENCE + "#include <sys/sdt.h>\n"}),
     ("layers", "door", "<assert.h> in zone", {"lfma/zone/a.c": LICENCE + "#include <assert.h>\n"}),
     ("layers", "header", "<stdio.h>", {"lfma/arena/a.c": LICENCE + "#include <stdio.h>\n"}),
+    # C14: bitmap words are read one at a time, by atomics.
+    ("layers", "header", "vectors", {"lfma/bitmap/a.c": LICENCE + "#include <immintrin.h>\n"}),
     ("layers", "header", "<stdlib.h> in zone", {"lfma/zone/a.c": LICENCE + "#include <stdlib.h>\n"}),
     ("layers", "never", "abort()", {"lfma/os/a.c": LICENCE + "void f(void) { abort(); }\n"}),
+    # C08: what seems to need a sleep needs an order.
+    ("layers", "never", "a sleep", {"lfma/os/a.c": LICENCE + "void f(void) { usleep(1000); }\n"}),
+    ("layers", "never", "a yield", {"lfma/arena/a.c": LICENCE + "void f(void) { sched_yield(); }\n"}),
     ("layers", "never", "printf()", {"lfma/os/a.c": LICENCE + 'void f(void) { printf("x"); }\n'}),
     ("layers", "errno", "errno in arena", {"lfma/arena/a.c": LICENCE + "int f(void) { return errno; }\n"}),
     ("layers", "pure", "malloc in zone", {"lfma/zone/a.c": LICENCE + "void *f(void) { return malloc(1); }\n"}),
     ("layers", "pure", "a thread-local in base", {"lfma/base/a.c": LICENCE + "static _Thread_local int x;\n"}),
     ("layers", "pure", "a clock in bitmap",
      {"lfma/bitmap/a.c": LICENCE + "int f(void) { return clock_gettime(0, 0); }\n"}),
-    ("layers", "pure", "a system call in zone", {"lfma/zone/a.c": LICENCE + "void f(void) { sched_yield(); }\n"}),
+    ("layers", "pure", "a system call in zone", {"lfma/zone/a.c": LICENCE + "void f(void) { getpid(); }\n"}),
     ("atomics", "fence", "a fence", append("lfma/base/atomic.h", "void f(void) { atomic_thread_fence(0); }\n")),
     ("atomics", "raw-atomic", "_Atomic outside the door", append("lfma/zone/zone.c", "static _Atomic int x;\n")),
     ("atomics", "raw-atomic", "a builtin",
      append("lfma/zone/zone.c", "int f(int *x) { return __atomic_load_n(x, 0); }\n")),
+    # E10
     ("atomics", "long", "long in lfma/", append("lfma/zone/zone.c", "static unsigned long x;\n")),
     ("atomics", "long", "long in include/", append("include/lfma/version.h", "typedef long lfma_x;\n")),
     ("atomics", "volatile", "volatile", append("lfma/zone/zone.c", "static volatile int x;\n")),
+    # C13, C15: no access but through the door, so none that a compiler hoists and none of another width.
     ("atomics", "inner-word", "the word itself",
      append("lfma/zone/zone.c", "void f(lfma__a64 *a) { a->value = 1; }\n")),
     ("atomics", "no-edge", "no comment",
@@ -184,6 +219,24 @@ BAD = [
     ("headers", "unexported", "the library lacks a function", {"lib.c": "int lfma_other(void);\n"}, "--part=api"),
     ("headers", "exported", "the library has one more",
      {"lib.c": "int lfma_alloc(int n) { return n; }\nint lfma__secret(void) { return 1; }\n"}, "--part=api"),
+    ("faults", "row", "neither a test nor a reason",
+     {"docs/FAULTS.md": FAULTS.replace("does not apply: there are no lists", "none")}),
+    ("faults", "row", "a reason without words", {"docs/FAULTS.md": FAULTS.replace("the compiler says so", "")}),
+    ("faults", "row", "an id twice", {"docs/FAULTS.md": FAULTS + "| A01 | x | y | build: z |\n"}),
+    ("faults", "row", "a cell is missing", {"docs/FAULTS.md": FAULTS.replace("| a list | none |", "| a list |")}),
+    ("faults", "row", "a file of cases, and no case",
+     {"docs/FAULTS.md": FAULTS.replace("`unit/a.c: first`", "`unit/a.c`")}),
+    ("faults", "unknown-test", "no such case", {"tests/unit/a.c": TESTS.replace("Test(a, first)", "Test(a, other)")}),
+    ("faults", "unknown-test", "no such file", append("docs/FAULTS.md", "| B01 | x | y | `unit/gone.c: first` |\n")),
+    ("faults", "not-borne", "no comment has the id",
+     {"tests/unit/a.c": TESTS.replace("For the first. A01", "For the first.")}),
+    ("faults", "not-borne", "another test's comment has it",
+     {"tests/unit/a.c": TESTS.replace("For the first. A01", "For the first.").replace("A02 and", "A01, A02 and")}),
+    ("faults", "not-borne", "a word of the code is no comment",
+     {"tests/stress/b.c": LICENCE + 'const char *A01 = "A01";\n'}),
+    ("faults", "not-borne", "C11 is the language",
+     {"tests/unit/a.c": TESTS.replace("fault C11, in C11", "what is C11")}),
+    ("faults", "unlisted", "an id that the table does not know", append("tests/stress/b.c", "/* B07 */\n")),
     ("style", "file-length", "401 lines", {"lfma/zone/a.c": LICENCE + "\n" * 400}),
     ("style", "function-length", "71 lines", {"lfma/zone/a.c": LICENCE + long_function(71)}),
     ("style", "line-length", "119 columns", {"lfma/zone/a.c": LICENCE + "/* " + "x" * 113 + " */\n"}),

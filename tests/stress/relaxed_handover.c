@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C04: what a block's last owner wrote comes before what its next owner does, by LFMA alone. The threads share
+ * C04, C07: what a block's last owner wrote comes before what its next owner does, by LFMA alone. The threads share
  * nothing but the arena: each allocates, reads what the last owner left, writes, frees; all plainly. ThreadSanitizer
  * must be silent, and a page is never seen half written, through splits and joins too.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Threads that come and go: their numbers are given back and used again, a free in a destructor of thread-local data
- * works whichever destructor runs first (I04), and more threads than owner slots share the last one. A16
+ * works whichever destructor runs first (I04), and more threads than owner slots share the last one.
  */
 #include "os/os.h"
 #include "support/arenas.h"

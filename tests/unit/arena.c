@@ -60,6 +60,7 @@ Test(arena, impossible_sizes)
     REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
 }
 
+/* E07 */
 Test(arena, every_size_is_rounded_to_the_next_order)
 {
     lfma_arena *const arena = ARENA(.pages = 1024);
@@ -261,6 +262,7 @@ Test(arena, payload_is_never_touched)
     lfma_arena_destroy_forced(arena);
 }
 
+/* D12: what a destroy would pull from under its owner is seen while it is out. */
 Test(arena, destroy_is_refused_while_blocks_are_out)
 {
     lfma_arena *const arena = ARENA(.pages = 200, .block_pages = 64, .zone_pages = 64);

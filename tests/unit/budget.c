@@ -46,7 +46,7 @@ static void check_reads(const fake_clock *clock, const struct pass *p)
             clock->reads, p->meter.steps);
 }
 
-/* J01, J04: a clock that does not advance leaves it to the step cap, one step a nanosecond. */
+/* J01: a clock that does not advance leaves it to the step cap, one step a nanosecond. */
 static void check_standing(enum fake_clock_mode mode)
 {
     for (uint64_t ns = 1; ns < 200000; ns = ns * 3 + 1) {

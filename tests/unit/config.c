@@ -21,7 +21,7 @@ struct row {
     int code;
 };
 
-/* E05, E14, E19, F08, A20 */
+/* E04, E05, E19, F08 */
 static const struct row rows[] = {
     { "nothing set", 0, 0, 0, 0, 0, 0, LFMA_E_INVALID },
     { "one byte", 1, 0, 0, 0, 0, 0, LFMA_OK },
@@ -168,7 +168,7 @@ static void check_size(size_t bytes, size_t page_bytes)
     lfma_arena_destroy_forced(arena);
 }
 
-/* A20, E11, E12, F14: every power of two and its neighbours, up to 1 TiB; the largest block is had */
+/* A20, F14: every power of two and its neighbours, up to 1 TiB; the largest block is had */
 Test(config, powers_of_two)
 {
     for (unsigned k = 13; k <= 40; k++) {

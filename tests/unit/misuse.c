@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Misuse, table-driven: every kind of wrong pointer × every entry that takes one × {plain, hardened}; every kind of
- * wrong argument at every other entry. The code that is promised, and not one bit of the zones changed. K10, B01, B05
+ * wrong argument at every other entry. The code that is promised, and not one bit of the zones changed.
  */
 #include "support/arenas.h"
 #include "support/unit.h"
@@ -196,6 +196,7 @@ static void check_pointers(uint32_t flags)
     close_scene(&s);
 }
 
+/* K10 */
 Test(misuse, pointers_plain)
 {
     check_pointers(0);

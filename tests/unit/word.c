@@ -180,7 +180,7 @@ static void check_numbers(uint64_t x)
     REQUIRE(lfma__popcount64(x) == ones, "%" PRIu64, x);
 }
 
-/* C18, E07, E18: low and high are not confused, small numbers do not go below 0 */
+/* C18, C19, E07, E18: low and high are not confused, small numbers do not go below 0 */
 Test(word, logarithms)
 {
     for (uint64_t x = 1; x < 70000; x++)

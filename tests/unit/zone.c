@@ -150,7 +150,7 @@ Test(zone, split_and_free_every_order)
     }
 }
 
-/* Orders beyond the zone's are no block, and no crash. */
+/* E19: orders beyond the zone's are no block, and no crash. */
 Test(zone, orders_beyond_the_largest)
 {
     zone_box box = zone_box_open(100, 31);

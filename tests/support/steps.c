@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/base.h"
+
+static struct {
+    uint64_t count;
+    uint64_t at;
+    void (*interrupt)(void *argument);
+    void *argument;
+    bool fail_exchanges;
+    bool failed_last;
+} steps;
+
+void steps_begin(uint64_t at, void (*interrupt)(void *argument), void *argument)
+{
+    steps.count = 0;
+    steps.at = at;
+    steps.interrupt = interrupt;
+    steps.argument = argument;
+}
+
+uint64_t steps_end(void)
+{
+    steps.at = 0;
+    return steps.count;
+}
+
+void steps_take(void)
+{
+    steps.count++;
+    if (steps.at == 0 || steps.count != steps.at)
+        return;
+    const uint64_t count = steps.count;
+    steps.at = 0; /* once: what runs within is not interrupted */
+    steps.interrupt(steps.argument);
+    steps.count = count;
+}
+
+void steps_fail_exchanges(bool on)
+{
+    steps.fail_exchanges = on;
+    steps.failed_last = false;
+}
+
+bool steps_exchange_fails(void)
+{
+    steps.failed_last = steps.fail_exchanges && !steps.failed_last;
+    return steps.failed_last;
+}
