@@ -12,6 +12,11 @@
 #ifndef LFMA_BASE_ATOMIC_H
 #define LFMA_BASE_ATOMIC_H
 
+/* Before any #include, so that it is the first thing that a compiler complains of. */
+#if __SIZEOF_POINTER__ != 8
+#error "LFMA needs a 64-bit target (docs/decisions/0008-64-bit-only.md)"
+#endif
+
 #ifdef LFMA_ATOMIC_DOOR
 #include LFMA_ATOMIC_DOOR
 #else

@@ -10,7 +10,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
-ATOMIC = LICENCE + """#include <stdatomic.h>
+ATOMIC = LICENCE + """#if __SIZEOF_POINTER__ != 8
+#error "LFMA needs a 64-bit target"
+#endif
+#include <stdatomic.h>
 typedef struct { _Atomic(int) value; } lfma__a64;
 static inline int lfma__a64_load_relaxed(const lfma__a64 *a)
 {
@@ -184,6 +187,10 @@ BAD = [
     ("headers", "unexported", "the library lacks a function", {"lib.c": "int lfma_other(void);\n"}, "--part=api"),
     ("headers", "exported", "the library has one more",
      {"lib.c": "int lfma_alloc(int n) { return n; }\nint lfma__secret(void) { return 1; }\n"}, "--part=api"),
+    ("targets", "accepted", "nothing is refused", {"lfma/base/atomic.h": ATOMIC.replace("!= 8", "!= 8 && 0")}),
+    ("targets", "message", "another message comes first",
+     {"lfma/base/atomic.h": ATOMIC.replace("#if", "_Static_assert(sizeof(void *) == 8, \"?\");\n#if")}),
+    ("targets", "refused", "everything is refused", {"lfma/base/atomic.h": ATOMIC.replace("!= 8", "!= 9")}),
     ("style", "file-length", "401 lines", {"lfma/zone/a.c": LICENCE + "\n" * 400}),
     ("style", "function-length", "71 lines", {"lfma/zone/a.c": LICENCE + long_function(71)}),
     ("style", "line-length", "119 columns", {"lfma/zone/a.c": LICENCE + "/* " + "x" * 113 + " */\n"}),
