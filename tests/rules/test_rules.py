@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from common import tap
+
 HERE = Path(__file__).resolve().parent
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
 ATOMIC = LICENCE + """#if __SIZEOF_POINTER__ != 8
@@ -260,23 +262,5 @@ def cases():
         yield f"{checker}: every rule has a fixture that breaks it", f"none for {lacking}" if lacking else None
 
 
-def main():
-    results = list(cases())
-    print("TAP version 13")
-    print(f"1..{len(results)}")
-    failed = False
-    for number, (name, wrong) in enumerate(results, 1):
-        if wrong and wrong.startswith("skip: "):
-            print(f"ok {number} - {name} # SKIP {wrong[6:]}")
-            continue
-        print(f"{'not ok' if wrong else 'ok'} {number} - {name}")
-        if wrong:
-            failed = True
-            print("  ---")
-            print("\n".join(f"  {line}" for line in wrong.splitlines()))
-            print("  ...")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap(list(cases())))

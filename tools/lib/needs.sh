@@ -10,6 +10,7 @@ packages_of() {
         ninja) echo ninja-build ;;
         ck) echo libck-dev ;;
         criterion) echo libcriterion-dev ;;
+        cc-aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
         gnuplot) echo gnuplot-nox ;;
         mimalloc) echo libmimalloc2.0 ;;
         jemalloc) echo libjemalloc2 ;;
@@ -37,6 +38,7 @@ has() {
         cc) compiler_works "$(gcc_name)" c ;;
         c++) compiler_works g++ c++ || compiler_works clang++ c++ ;;
         clang) compiler_works clang c ;;
+        cc-aarch64) [[ $(uname -m) == aarch64 ]] || compiler_works aarch64-linux-gnu-gcc c ;;
         ninja) command -v ninja >/dev/null || command -v samu >/dev/null ;;
         ck | criterion) command -v pkg-config >/dev/null && pkg-config --exists "$1" ;;
         mimalloc | jemalloc) has_library "lib$1" ;;

@@ -135,7 +135,7 @@ run_tests() {
         todo=(release-gcc)
         export LFMA_TEST_QUICK=1
     fi
-    need cc meson ninja pkg-config python3 ck criterion -- c++ clang
+    need cc meson ninja pkg-config python3 ck criterion -- c++ clang cc-aarch64
     start_logs
     for phase in "${todo[@]}"; do
         if (($#)); then
