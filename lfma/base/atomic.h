@@ -8,9 +8,18 @@
  * Only what is used exists. Words are 64 bits, block states 8 bits, never mixed on one location. Operations that
  * return the old value use it, so that aarch64 compilers keep the acquiring form (an atomic whose result goes to the
  * zero register may lose its acquire). No fences: race detectors do not see them.
+ *
+ * Constant operands of and and or are opaque: of `and 0`, its result unused, clang 14 makes a plain store, and of
+ * `or 0` a load (llvm issues 60418, 56450). A store ends what earlier releases on the word have begun; the proofs in
+ * docs/ORDERING.md count on bitmap words being written by read-modify-writes alone.
  */
 #ifndef LFMA_BASE_ATOMIC_H
 #define LFMA_BASE_ATOMIC_H
+
+/* Before any #include, so that it is the first thing that a compiler complains of. */
+#if __SIZEOF_POINTER__ != 8
+#error "LFMA needs a 64-bit target (docs/decisions/0008-64-bit-only.md)"
+#endif
 
 #ifdef LFMA_ATOMIC_DOOR
 #include LFMA_ATOMIC_DOOR
@@ -19,6 +28,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "LFMA needs lock-free 64-bit atomics on this target");
 _Static_assert(ATOMIC_CHAR_LOCK_FREE == 2, "LFMA needs lock-free 8-bit atomics on this target");
@@ -70,27 +81,27 @@ static inline uint64_t lfma__a64_add_release(lfma__a64 *a, uint64_t value)
 
 static inline uint64_t lfma__a64_or_relaxed(lfma__a64 *a, uint64_t bits)
 {
-    return atomic_fetch_or_explicit(&a->value, bits, memory_order_relaxed);
+    return atomic_fetch_or_explicit(&a->value, lfma__opaque(bits), memory_order_relaxed);
 }
 
 static inline uint64_t lfma__a64_or_sc(lfma__a64 *a, uint64_t bits)
 {
-    return atomic_fetch_or_explicit(&a->value, bits, memory_order_seq_cst);
+    return atomic_fetch_or_explicit(&a->value, lfma__opaque(bits), memory_order_seq_cst);
 }
 
 static inline uint64_t lfma__a64_and_release(lfma__a64 *a, uint64_t bits)
 {
-    return atomic_fetch_and_explicit(&a->value, bits, memory_order_release);
+    return atomic_fetch_and_explicit(&a->value, lfma__opaque(bits), memory_order_release);
 }
 
 static inline uint64_t lfma__a64_and_acqrel(lfma__a64 *a, uint64_t bits)
 {
-    return atomic_fetch_and_explicit(&a->value, bits, memory_order_acq_rel);
+    return atomic_fetch_and_explicit(&a->value, lfma__opaque(bits), memory_order_acq_rel);
 }
 
 static inline uint64_t lfma__a64_and_sc(lfma__a64 *a, uint64_t bits)
 {
-    return atomic_fetch_and_explicit(&a->value, bits, memory_order_seq_cst);
+    return atomic_fetch_and_explicit(&a->value, lfma__opaque(bits), memory_order_seq_cst);
 }
 
 /* Set bit n; returns whether it was set before. Written so that x86 compilers make it one `lock bts`. */

@@ -37,6 +37,14 @@ static inline unsigned lfma__popcount64(uint64_t x)
     return (unsigned)__builtin_popcountll(x);
 }
 
+/* x; if it is a constant, the compiler is made to forget that. */
+static inline uint64_t lfma__opaque(uint64_t x)
+{
+    if (__builtin_constant_p(x))
+        __asm__("" : "+r"(x));
+    return x;
+}
+
 /* x rounded up to a multiple of unit, a power of two; the caller has made sure that it fits. */
 static inline uint64_t lfma__round_up(uint64_t x, uint64_t unit)
 {

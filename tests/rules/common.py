@@ -114,3 +114,21 @@ def run(doc, rules, check, add=None):
     report = Report(rules)
     check(parsed, report)
     sys.exit(report.finish())
+
+
+def tap(results):
+    """Prints (name, what was wrong or None or "skip: why") as TAP; returns the exit status."""
+    print("TAP version 13")
+    print(f"1..{len(results)}")
+    failed = False
+    for number, (name, wrong) in enumerate(results, 1):
+        if wrong and wrong.startswith("skip: "):
+            print(f"ok {number} - {name} # SKIP {wrong[6:]}")
+            continue
+        print(f"{'not ok' if wrong else 'ok'} {number} - {name}")
+        if wrong:
+            failed = True
+            print("  ---")
+            print("\n".join(f"  {line}" for line in wrong.splitlines()))
+            print("  ...")
+    return 1 if failed else 0

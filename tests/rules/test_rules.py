@@ -8,9 +8,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+from common import tap
+
 HERE = Path(__file__).resolve().parent
 LICENCE = "/* SPDX-License-Identifier: MIT */\n"
-ATOMIC = LICENCE + """#include <stdatomic.h>
+ATOMIC = LICENCE + """#if __SIZEOF_POINTER__ != 8
+#error "LFMA needs a 64-bit target"
+#endif
+#include <stdatomic.h>
 typedef struct { _Atomic(int) value; } lfma__a64;
 static inline int lfma__a64_load_relaxed(const lfma__a64 *a)
 {
@@ -237,6 +242,10 @@ BAD = [
     ("faults", "not-borne", "C11 is the language",
      {"tests/unit/a.c": TESTS.replace("fault C11, in C11", "what is C11")}),
     ("faults", "unlisted", "an id that the table does not know", append("tests/stress/b.c", "/* B07 */\n")),
+    ("targets", "accepted", "nothing is refused", {"lfma/base/atomic.h": ATOMIC.replace("!= 8", "!= 8 && 0")}),
+    ("targets", "message", "another message comes first",
+     {"lfma/base/atomic.h": ATOMIC.replace("#if", "_Static_assert(sizeof(void *) == 8, \"?\");\n#if")}),
+    ("targets", "refused", "everything is refused", {"lfma/base/atomic.h": ATOMIC.replace("!= 8", "!= 9")}),
     ("style", "file-length", "401 lines", {"lfma/zone/a.c": LICENCE + "\n" * 400}),
     ("style", "function-length", "71 lines", {"lfma/zone/a.c": LICENCE + long_function(71)}),
     ("style", "line-length", "119 columns", {"lfma/zone/a.c": LICENCE + "/* " + "x" * 113 + " */\n"}),
@@ -306,23 +315,5 @@ def cases():
         yield f"{checker}: every rule has a fixture that breaks it", f"none for {lacking}" if lacking else None
 
 
-def main():
-    results = list(cases())
-    print("TAP version 13")
-    print(f"1..{len(results)}")
-    failed = False
-    for number, (name, wrong) in enumerate(results, 1):
-        if wrong and wrong.startswith("skip: "):
-            print(f"ok {number} - {name} # SKIP {wrong[6:]}")
-            continue
-        print(f"{'not ok' if wrong else 'ok'} {number} - {name}")
-        if wrong:
-            failed = True
-            print("  ---")
-            print("\n".join(f"  {line}" for line in wrong.splitlines()))
-            print("  ...")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(tap(list(cases())))

@@ -18,6 +18,11 @@ bool test_is_sanitized(void)
 #endif
 }
 
+bool test_is_emulated(void)
+{
+    return getenv("MESON_EXE_WRAPPER") != NULL;
+}
+
 uint64_t test_seed(uint64_t fixed)
 {
     const char *const text = getenv("LFMA_TEST_SEED");

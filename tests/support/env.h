@@ -18,6 +18,9 @@ uint64_t test_scaled(uint64_t full);
 /* True in builds with ASan or TSan: exhaustive tests sample there. */
 bool test_is_sanitized(void);
 
+/* True when meson runs the test by an emulator. qemu-user keeps notes on every page that is mapped: not for TiBs. */
+bool test_is_emulated(void);
+
 /* splitmix64: every seed is a good one. */
 typedef struct rng {
     uint64_t state;

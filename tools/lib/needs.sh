@@ -14,6 +14,10 @@ packages_of() {
         ck) echo libck-dev ;;
         criterion) echo libcriterion-dev ;;
         libfuzzer) echo clang "libclang-rt-$(clang_major)-dev" ;;
+        cc-aarch64) echo gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
+        cc-armhf) echo gcc-arm-linux-gnueabihf libc6-dev-armhf-cross ;;
+        cc-i386) echo gcc-i686-linux-gnu libc6-dev-i386-cross ;;
+        qemu-*) echo qemu-user ;;
         gnuplot) echo gnuplot-nox ;;
         mimalloc) echo libmimalloc2.0 ;;
         jemalloc) echo libjemalloc2 ;;
@@ -53,6 +57,9 @@ has() {
         cc) compiler_works "$(gcc_name)" c ;;
         c++) compiler_works g++ c++ || compiler_works clang++ c++ ;;
         clang) compiler_works clang c ;;
+        cc-aarch64) [[ $(uname -m) == aarch64 ]] || compiler_works aarch64-linux-gnu-gcc c ;;
+        cc-armhf) compiler_works arm-linux-gnueabihf-gcc c ;;
+        cc-i386) compiler_works i686-linux-gnu-gcc c ;;
         ninja) command -v ninja >/dev/null || command -v samu >/dev/null ;;
         ck | criterion) command -v pkg-config >/dev/null && pkg-config --exists "$1" ;;
         mimalloc | jemalloc) has_library "lib$1" ;;

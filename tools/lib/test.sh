@@ -49,7 +49,7 @@ run_meson_test() {
     mkdir -p "$reports"
     rm -f "$dir/meson-logs/lfma.json" "$dir/meson-logs/lfma.txt" "$dir/meson-logs/lfma.junit.xml"
     local scale=1
-    [[ $flavour == tsan || $flavour == asan ]] && scale=5
+    [[ $flavour == tsan || $flavour == asan || $flavour == cross-* ]] && scale=5
     ASAN_OPTIONS=detect_stack_use_after_return=1:log_path=$reports/asan \
         UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:log_path=$reports/ubsan \
         TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:history_size=7:log_path=$reports/tsan \
@@ -157,7 +157,7 @@ run_tests() {
         todo=(release-gcc)
         export LFMA_TEST_QUICK=1
     fi
-    need cc meson ninja pkg-config python3 ck criterion -- c++ clang libfuzzer
+    need cc meson ninja pkg-config python3 ck criterion -- c++ clang libfuzzer cc-aarch64
     start_logs
     for phase in "${todo[@]}"; do
         if (($#)); then
