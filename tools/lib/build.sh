@@ -5,8 +5,9 @@
 : "${root:?is set by tools/dev}"
 
 flavours=(release-gcc debug-gcc debug-clang tsan asan)
+more_flavours=(cover) # not for `test` or `build all`
 
-is_flavour() { [[ " ${flavours[*]} " == *" $1 "* ]]; }
+is_flavour() { [[ " ${flavours[*]} ${more_flavours[*]} " == *" $1 "* ]]; }
 
 flavour_text() {
     case $1 in
@@ -15,6 +16,7 @@ flavour_text() {
         debug-clang) echo "the same, by the second compiler" ;;
         tsan) echo "thread sanitizer, assertions on" ;;
         asan) echo "address and undefined-behaviour sanitizers, assertions on" ;;
+        cover) echo "counts lines and branches; assertions off, so that their branches do not count" ;;
     esac
 }
 
@@ -23,7 +25,13 @@ gcc_name() {
     if [[ -n ${CC-} ]]; then echo "$CC"; elif command -v gcc >/dev/null; then echo gcc; else echo cc; fi
 }
 
-flavour_cc() { if [[ $1 == debug-clang ]]; then echo clang; else gcc_name; fi; }
+flavour_cc() {
+    case $1 in
+        debug-clang) echo clang ;;
+        cover) echo gcc ;; # gcov reads what gcc writes
+        *) gcc_name ;;
+    esac
+}
 
 flavour_options() {
     case $1 in
@@ -32,10 +40,13 @@ flavour_options() {
         # Warnings are no errors here: gcc's sanitizers make it warn of things that are not there.
         tsan) echo -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false ;;
         asan) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false ;;
+        # Inline functions that nobody calls are there too, to be seen as not covered.
+        cover) echo -Dbuildtype=debug -Doptimization=0 -Db_ndebug=true -Db_coverage=true -Dwerror=true -Dbench=false \
+            -Dc_args=-fkeep-inline-functions ;;
     esac
     # Without Criterion there are no tests, without Concurrency Kit neither tests nor benchmarks.
     has criterion && has ck || echo -Dtests=false
-    has ck || echo -Dbench=false
+    has ck || [[ $1 == cover ]] || echo -Dbench=false
 }
 
 need_for_flavours() {
