@@ -52,8 +52,8 @@ static void claim(void *argument)
 }
 
 /*
- * F1 and F2 come before C2: the publisher found the hint, so only the retirer, who reads the slice again, can keep it.
- * Then C4 sets the hint again, and the block is found from everywhere.
+ * F1 and F2 come before C2: the publisher found the hint, so only the retirer, who reads the slice again, can keep
+ * it. Then C4 sets the hint again, and the block is found from everywhere.
  */
 static void check_publish_before_c2(bool with_summary, uint64_t slice)
 {
@@ -92,7 +92,8 @@ Test(races, publish_after_the_hint_is_cleared)
 
 /*
  * The same as before C2, and then a searcher meets the search word while its last hint is cleared, and retires its
- * summary bit. Who undoes C2 has to set the summary bit too (F3): else the block is hidden from whoever starts elsewhere.
+ * summary bit. Who undoes C2 has to set the summary bit too (F3): else the block is hidden from whoever starts
+ * elsewhere.
  */
 Test(races, summary_retired_before_the_hint_is_set_again)
 {
@@ -125,18 +126,30 @@ Test(races, publish_before_the_summary_is_cleared)
     }
 }
 
-/* Two want the lowest block of a slice: who is second gets the next one, on the short way and on the long one. */
+static void note(void *argument)
+{
+    ++*(unsigned *)argument;
+}
+
+/*
+ * Two want the lowest block of a slice: who is second gets the next one, on the short way and on the long one, and
+ * leaves the hint alone: the slice was never empty.
+ */
 Test(races, a_claim_that_lost_takes_the_next_block)
 {
     for (uint64_t start = 0; start < SLICES; start += 43) {
         for (uint64_t slice = 0; slice < SLICES; slice++) {
             const lfma__table t = open_table(slice % 2);
             struct rival rival = { t, slice };
+            unsigned hint_changes = 0;
             lfma__table_fill(t, slice * 64 + 20, 2);
             hook_set(&slices[slice], HOOK_CHANGE, 1, claim, &rival);
+            hook_set(&search[slice / 64], HOOK_CHANGE, 1, note, &hint_changes);
             REQUIRE(lfma__table_claim(t, start) == slice * 64 + 21, "start %" PRIu64 ", slice %" PRIu64, start,
                     slice);
-            REQUIRE(hook_waiting() == 0 && rival.block == slice * 64 + 20, "%" PRIu64, rival.block);
+            REQUIRE(hook_waiting() == 1 && rival.block == slice * 64 + 20, "%" PRIu64, rival.block);
+            REQUIRE(hint_changes == 0, "start %" PRIu64 ", slice %" PRIu64 ": the hint was touched", start, slice);
+            hook_clear();
         }
     }
 }

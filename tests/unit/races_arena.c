@@ -107,6 +107,11 @@ static void begin(void *argument)
     lfma__owner_begin(argument);
 }
 
+static void note(void *argument)
+{
+    ++*(unsigned *)argument;
+}
+
 /*
  * Something is in flight, since before the first look or since the middle of it, and stays there: nothing can be
  * proved. Single pages say AGAIN, after as many looks as promised; larger blocks BUDGET, when theirs is spent.
@@ -123,9 +128,11 @@ static void check_in_flight(bool from_the_middle)
         hook_set(&shared->word, HOOK_LOAD, 2, begin, shared);
     else
         lfma__owner_begin(shared);
-    hook_set(&shared->word, HOOK_LOAD, LOOKS + 1 + from_the_middle, begin, shared); /* a look too many would see it */
+    unsigned last = 0, beyond = 0;
+    hook_set(&shared->word, HOOK_LOAD, LOOKS + from_the_middle, note, &last);
+    hook_set(&shared->word, HOOK_LOAD, LOOKS + from_the_middle + 1, note, &beyond);
     REQUIRE_CODE(lfma_try_alloc(arena, PAGE, 0, &block), LFMA_E_AGAIN);
-    REQUIRE(hook_waiting() == 1, "more or fewer looks");
+    REQUIRE(last == 1 && beyond == 0, "more or fewer looks");
     hook_clear();
     REQUIRE_CODE(lfma_try_alloc(arena, 2 * PAGE, LFMA_ALLOC_NO_COALESCE, &block), LFMA_E_AGAIN);
     REQUIRE_CODE(lfma_try_alloc(arena, 2 * PAGE, 0, &block), LFMA_E_BUDGET);
@@ -147,6 +154,24 @@ Test(arena_races, in_flight_before_the_look)
 Test(arena_races, in_flight_since_the_middle_of_the_look)
 {
     check_in_flight(true);
+}
+
+/* A look costs the budget a step a word of the page bitmap, as a walk does: half as many looks as without. */
+Test(arena_races, looks_are_paid_for)
+{
+    enum { WORDS = 100, STEPS = 1000 };
+    const lfma_budget steps = LFMA_BUDGET_STEPS(STEPS);
+    lfma_arena *const arena = ARENA(.pages = 64 * WORDS, .budget = steps);
+    (void)fill(arena);
+    lfma__owner *const shared = &arena->owners[arena->threads_max];
+    void *block = NULL;
+    unsigned beyond = 0;
+    lfma__owner_begin(shared);
+    hook_set(&shared->word, HOOK_LOAD, STEPS / (2 * WORDS) + 2, note, &beyond);
+    REQUIRE_CODE(lfma_try_alloc(arena, 2 * PAGE, 0, &block), LFMA_E_BUDGET);
+    REQUIRE(beyond == 0, "looks that were not paid for");
+    lfma_arena_destroy_forced(arena);
+    hook_clear();
 }
 
 /* Free blocks that no hint leads to, in each zone in turn, of each size that a zone has: found all the same. */
@@ -187,7 +212,7 @@ Test(arena_races, statistics_while_blocks_are_joined)
     close_fresh(arena);
 }
 
-/* ------------------------------------------------------------------------------------------------- signal handlers */
+/* ------------------------------------------------------------------------------------------------ signal handlers */
 
 enum call { ALLOC, ALLOC_SPLIT, ALLOC_FAILS, FREE, COALESCE, STATISTICS, CALLS };
 
@@ -242,6 +267,22 @@ static int pages_taken(enum call call)
     return call == ALLOC ? 1 : call == ALLOC_SPLIT ? 4 : call == FREE ? -1 : 0;
 }
 
+/* Of one call and, if there was one, of a handler's: nothing that a slot counts is lost. */
+static bool counted(const lfma_arena_stats_t *before, const lfma_arena_stats_t *after, enum call call, int handlers)
+{
+    const uint64_t counts[CALLS] = {
+        [ALLOC] = after->allocs_of_order[0] - before->allocs_of_order[0],
+        [ALLOC_SPLIT] = after->allocs_of_order[2] - before->allocs_of_order[2],
+        [ALLOC_FAILS] = after->failed_never - before->failed_never,
+        [FREE] = after->frees - before->frees,
+        [COALESCE] = after->coalesce_runs - before->coalesce_runs,
+    };
+    bool right = after->bad_frees == 0;
+    for (int kind = 0; kind < STATISTICS; kind++)
+        right = right && counts[kind] == (uint64_t)((kind == (int)call) + (kind == handlers));
+    return right;
+}
+
 static enum call of_handler;
 
 static void handle(void *argument)
@@ -254,6 +295,7 @@ static void handle(void *argument)
 static bool check_nested(enum call outer, enum call inner, unsigned nth)
 {
     struct scene s = open_scene();
+    const lfma_arena_stats_t before = arena_stats(s.arena);
     of_handler = inner;
     hook_set(NULL, HOOK_ANY, nth, handle, &s);
     const int code = perform(&s, outer, 0, s.mine);
@@ -265,8 +307,10 @@ static bool check_nested(enum call outer, enum call inner, unsigned nth)
                 s.code);
     REQUIRE(lfma__a8_load_relaxed(&lfma__thread_self.busy) == 0, "%u in %u at %u: busy for ever", inner, outer, nth);
     REQUIRE(arena_is_sound(s.arena), "%u in %u at %u", inner, outer, nth);
+    const lfma_arena_stats_t after = arena_stats(s.arena);
+    REQUIRE(counted(&before, &after, outer, fired ? (int)inner : -1), "%u in %u at %u: counters", inner, outer, nth);
     const int pages = 16 + pages_taken(outer) + (fired ? pages_taken(inner) : 0);
-    REQUIRE(arena_stats(s.arena).allocated_bytes == (size_t)pages * PAGE, "%u in %u at %u", inner, outer, nth);
+    REQUIRE(after.allocated_bytes == (size_t)pages * PAGE, "%u in %u at %u", inner, outer, nth);
     free_all(s.arena);
     close_fresh(s.arena);
     return fired;
