@@ -117,10 +117,17 @@ static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma
     return false;
 }
 
-/* Retire the stale hints of the slices that begin in a group: so an emptied zone ends bit for bit as a fresh one. */
-static void tidy_group(lfma__zone *zone, unsigned base, uint64_t group)
+/*
+ * Retire the stale hints of the slices that end in a group, whose blocks have all been joined by now: so an emptied
+ * zone ends bit for bit as a fresh one, after one walk.
+ */
+static void tidy_group(lfma__zone *zone, unsigned level, uint64_t group)
 {
-    for (unsigned i = 0; i < LFMA__WORD_LOG2 && base + i <= zone->order_max && shift_of(group, i) == 0; i++) {
+    const unsigned base = level * LFMA__WORD_LOG2;
+    const bool is_last = group == (zone->page_words - 1) >> base;
+    for (unsigned i = 0; i < LFMA__WORD_LOG2 && base + i <= zone->order_max; i++) {
+        if (!is_last && shift_of(group + 1, i) != 0)
+            break; /* nor do those of larger blocks end here */
         const lfma__table table = lfma__zone_table(zone, base + i);
         if (slice_of(group, i) < table.slice_count)
             lfma__table_tidy(table, slice_of(group, i));
@@ -128,11 +135,9 @@ static void tidy_group(lfma__zone *zone, unsigned base, uint64_t group)
 }
 
 /* Join what can be joined in one group. Returns whether to stop: the budget is spent or a block was kept. */
-static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
+static bool join_runs(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
 {
     const unsigned base = level * LFMA__WORD_LOG2;
-    if (join->want == LFMA__WANT_NOTHING)
-        tidy_group(zone, base, group); /* an allocation does not stop for that */
     if (level == 0) {
         /* No two buddies marked free: nothing to join, and five slices not read. E0: only a reason to look closer. */
         const uint64_t marked = lfma__a64_load_relaxed(&lfma__zone_page_map(zone)[group]);
@@ -156,6 +161,16 @@ static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__j
                 return true;
         }
     }
+    return false;
+}
+
+/* Join one group and tidy it. Returns whether to stop: then the group is still to be done. */
+static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
+{
+    if (join_runs(zone, level, group, join))
+        return true;
+    if (join->want == LFMA__WANT_NOTHING) /* an allocation does not stop for that */
+        tidy_group(zone, level, group);
     return false;
 }
 

@@ -57,20 +57,6 @@ bool zone_is_copy(const lfma__zone *zone, const void *copy)
     return memcmp(zone, copy, (size_t)zone->bytes) == 0;
 }
 
-/* Hints over `count` words: at least the fresh ones, none beyond the end. */
-static bool hints_are_fresh(const lfma__a64 *a, const lfma__a64 *fresh, uint64_t count)
-{
-    for (uint64_t i = 0; i < lfma__words_for(count); i++) {
-        const uint64_t seen = lfma__a64_load_relaxed(&a[i]);
-        const uint64_t least = lfma__a64_load_relaxed(&fresh[i]);
-        const uint64_t room = count - i * LFMA__WORD_BITS;
-        const uint64_t most = room < LFMA__WORD_BITS ? lfma__word_mask(0, (unsigned)room) : LFMA__WORD_FULL;
-        if ((seen & least) != least || (seen & ~most) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* A block that is free as it was last allocated may keep its state (I7); no other page has one. */
 static bool states_are_fresh(lfma__zone *zone)
 {
@@ -100,9 +86,10 @@ static const char *difference(lfma__zone *zone, lfma__zone *fresh)
         const lfma__table b = lfma__zone_table(fresh, order);
         if (memcmp(a.slices, b.slices, (size_t)a.slice_count * 8) != 0)
             return "block bitmap";
-        if (!hints_are_fresh(a.search, b.search, a.slice_count))
+        const uint64_t search_words = lfma__words_for(a.slice_count);
+        if (memcmp(a.search, b.search, (size_t)search_words * 8) != 0)
             return "search bitmap";
-        if (a.summary && !hints_are_fresh(a.summary, b.summary, lfma__words_for(a.slice_count)))
+        if (a.summary && memcmp(a.summary, b.summary, (size_t)lfma__words_for(search_words) * 8) != 0)
             return "summary";
     }
     return NULL;

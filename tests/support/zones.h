@@ -41,9 +41,8 @@ void *zone_copy(const lfma__zone *zone);
 bool zone_is_copy(const lfma__zone *zone, const void *copy);
 
 /*
- * Is the zone bit for bit a fresh one? Page bitmap and block bitmaps: equal. States: none but those that free blocks
- * may keep (I7). Search bits: those of a fresh zone and perhaps stale ones (I4), none beyond the end. On false
- * *ret_what names the first table that differs.
+ * Is the zone bit for bit a fresh one? Page bitmap, block bitmaps, search bitmaps and summaries: equal. States: none
+ * but those that free blocks may keep (I7). On false *ret_what names the first table that differs.
  */
 bool zone_is_fresh(lfma__zone *zone, const char **ret_what);
 
