@@ -10,6 +10,8 @@
 #include <lfma/lfma.h>
 #include <stdio.h>
 
+#define RUNS 8u
+
 struct game {
     lfma_arena *arena;
     size_t bytes;
@@ -46,11 +48,12 @@ static uint64_t run(unsigned threads, unsigned extra, unsigned order, bool zones
     const struct game g = { ARENA(.pages = (threads + extra) * block_pages, .block_pages = block_pages,
                                   .zone_pages = zones ? block_pages : 0),
                             64u << order };
-    crew_run(&c, threads, body, (void *)(uintptr_t)&g, args->seed, args->seconds / 8);
+    crew_run(&c, threads, threads, body, (void *)(uintptr_t)&g, stress_part(args, RUNS));
     printf("  %u threads, %u blocks of order %u%s: %llu calls, AGAIN %.4f %%\n", threads, threads + extra, order,
            zones ? ", a zone each" : "", (unsigned long long)c.operations,
            c.operations ? 100.0 * (double)c.again / (double)c.operations : 0.0);
     const lfma_arena_stats_t s = arena_stats(g.arena);
+    stress_false_nomem(s.failed_nomem + s.failed_fragmented);
     CHECK(s.failed_nomem == 0 && s.failed_fragmented == 0);
     CHECK(s.allocs == s.frees && s.failed_again == c.again);
     CHECK(arena_is_sound(g.arena));
