@@ -9,6 +9,7 @@ build_stress() {
     local -a targets=()
     local file
     for file in tests/stress/*.c; do targets+=("tests/stress_$(basename "$file" .c)"); done
+    targets+=(tests/stress_{game_one,game_tt,long_run}_giving_way)
     timed "$1: built" build_flavour "$1" "${targets[@]}" || die "$1 does not build"
 }
 
