@@ -108,6 +108,7 @@ static void run_plain(const stress_args *args)
 int main(int argc, char **argv)
 {
     const stress_args args = stress_begin(argc, argv, 5, 4);
+    CHECK(args.operations == 0); /* by the clock only */
     run_plain(&args);
     run(2, ROUNDS, args.seconds * 0.4, &args);
     run(args.threads, ROUNDS, args.seconds * 0.6, &args);

@@ -201,7 +201,7 @@ static void run(unsigned threads, const stress_args *args)
         owners[i] = zone_box_open(1, 0);
         e.parts[i].owner = owners[i].owner;
     }
-    crew_run(&c, threads, body, &e, args->seed, args->seconds / 2);
+    crew_run(&c, threads, 1, body, &e, stress_part(args, 2));
     uint64_t least = UINT64_MAX;
     for (unsigned i = 0; i < OPS * OPS; i++)
         least = e.rounds[i / OPS][i % OPS] < least ? e.rounds[i / OPS][i % OPS] : least;

@@ -12,6 +12,9 @@
 #include <sched.h>
 #include <stdio.h>
 
+#define RUNS 14u
+#define RUNS_HELD 4u
+
 struct game {
     lfma_arena *arena;
     unsigned players; /* those after them coalesce, the last one looks */
@@ -86,12 +89,20 @@ static void run(struct game g, const stress_args *args)
     g.page_bytes = 64;
     g.arena = ARENA(.pages = g.players * block_pages, .block_pages = block_pages,
                     .zone_pages = g.zones ? block_pages : 0);
-    crew_run(&c, g.players + g.coalescers + 1, body, &g, args->seed, args->seconds / 14);
+    /* Held blocks wait for time slices, not for the allocator: a ten-thousandth of the operations is enough. */
+    stress_args part = stress_part(args, g.hold || args->operations == 0 ? RUNS : RUNS - RUNS_HELD);
+    if (g.hold)
+        part.operations = (part.operations + 9999) / 10000;
+    crew_run(&c, g.players + g.coalescers + 1, g.players, body, &g, part);
     printf("  %u threads, order %u%s%s%s, %u coalescers: %llu calls, AGAIN %.4f %%, BUDGET %llu\n", g.players,
            g.order, g.split ? ", split" : "", g.zones ? ", a zone each" : "", g.hold ? ", held" : "", g.coalescers,
            (unsigned long long)c.operations, c.operations ? 100.0 * (double)c.again / (double)c.operations : 0.0,
            (unsigned long long)c.budget);
     CHECK(c.operations > c.again + c.budget);
+    const lfma_arena_stats_t s = arena_stats(g.arena);
+    stress_false_nomem(s.failed_nomem + s.failed_fragmented);
+    CHECK(s.failed_nomem == 0 && s.failed_fragmented == 0);
+    CHECK(s.allocs == s.frees && s.allocs + c.again + c.budget == c.operations);
     CHECK(arena_is_sound(g.arena));
     CHECK(arena_join_all(g.arena));
     CHECK(arena_is_fresh(g.arena));

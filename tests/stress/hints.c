@@ -124,7 +124,7 @@ static void body(crew_member *self)
     }
 }
 
-static void run(unsigned threads, const stress_args *args, double seconds)
+static void run(unsigned threads, stress_args part)
 {
     static crew c;
     static struct race r;
@@ -134,7 +134,7 @@ static void run(unsigned threads, const stress_args *args, double seconds)
     start_line_init(&r.line, threads);
     for (unsigned i = 0; i < threads; i++)
         atomic_store(&r.parts[i].block, FIRST * 64 + 64 * i + i); /* a slice each */
-    crew_run(&c, threads, body, &r, args->seed, seconds);
+    crew_run(&c, threads, 1, body, &r, part);
     printf("  %u threads: %llu rounds\n", threads, (unsigned long long)c.operations);
     CHECK(c.operations > 0);
 }
@@ -142,7 +142,10 @@ static void run(unsigned threads, const stress_args *args, double seconds)
 int main(int argc, char **argv)
 {
     const stress_args args = stress_begin(argc, argv, 8, 2);
-    run(2, &args, args.seconds * 0.7);
-    run(3, &args, args.seconds * 0.3);
+    for (unsigned n = 0; n < 3; n++) {
+        stress_args part = stress_part(&args, 3);
+        part.seed += n;
+        run(n < 2 ? 2 : 3, part);
+    }
     return 0;
 }

@@ -89,7 +89,9 @@ int main(int argc, char **argv)
         m.arena = ARENA(.pages = pages, .block_pages = (size_t)1 << m.order_max,
                         .flags = round % 3 ? 0 : LFMA_HARDENED,
                         .zone_pages = round < ROUNDS / 2 ? 0 : (size_t)1 << m.order_max);
-        crew_run(&c, args.threads, body, &m, args.seed + round, args.seconds / ROUNDS);
+        stress_args part = stress_part(&args, ROUNDS);
+        part.seed += round;
+        crew_run(&c, args.threads, args.threads, body, &m, part);
         CHECK(arena_is_sound(m.arena));
         empty(&m);
         const lfma_arena_stats_t s = arena_stats(m.arena);

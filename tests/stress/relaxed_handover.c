@@ -61,7 +61,7 @@ static void run(unsigned threads, size_t pages, unsigned order_max, bool coalesc
 {
     static crew c;
     struct place place = { ARENA(.pages = pages, .flags = flags), order_max, coalescer };
-    crew_run(&c, threads + coalescer, body, &place, args->seed, args->seconds / 6);
+    crew_run(&c, threads + coalescer, threads, body, &place, stress_part(args, 6));
     printf("  %u threads, %zu pages, orders to %u: %llu blocks\n", threads, pages, order_max,
            (unsigned long long)c.operations);
     CHECK(c.operations > 0);

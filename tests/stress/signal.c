@@ -99,6 +99,7 @@ int main(int argc, char **argv)
 {
     static crew c;
     const stress_args args = stress_begin(argc, argv, 5, 4);
+    CHECK(args.operations == 0); /* by the clock only */
     struct sigaction action = { .sa_handler = handle, .sa_flags = SA_RESTART };
     sigaddset(&action.sa_mask, SIGUSR1); /* a handler is not interrupted by the other: one block each */
     sigaddset(&action.sa_mask, SIGALRM);

@@ -90,7 +90,7 @@ static void run(unsigned consumers, size_t pages, bool zones, uint32_t flags, co
     channel_init(&line.channel);
     line.arena = ARENA(.pages = pages, .block_pages = (size_t)1 << ORDER_MAX, .flags = flags,
                        .zone_pages = zones ? (size_t)1 << ORDER_MAX : 0);
-    crew_run(&c, 1 + consumers, body, &line, args->seed, args->seconds / 4);
+    crew_run(&c, 1 + consumers, 1, body, &line, stress_part(args, 4));
     const lfma_arena_stats_t s = arena_stats(line.arena);
     printf("  %u consumers, %zu pages%s: %llu blocks, %llu times none, AGAIN %llu\n", consumers, pages,
            zones ? ", zones" : "", (unsigned long long)c.operations,

@@ -110,7 +110,7 @@ static void share_a_slot(unsigned threads, bool split, const stress_args *args)
 {
     static crew c;
     arena = ARENA(.pages = split ? 4 * threads : threads, .threads_max = 2, .block_pages = split ? 4 : 1);
-    crew_run(&c, threads, body, split ? &c : NULL, args->seed, args->seconds / 4);
+    crew_run(&c, threads, threads, body, split ? &c : NULL, stress_part(args, 4));
     const lfma_arena_stats_t s = arena_stats(arena);
     printf("  %u threads over 2 slots%s: %llu calls, AGAIN %.4f %%\n", threads, split ? ", split" : "",
            (unsigned long long)c.operations, 100.0 * (double)c.again / (double)(c.operations ? c.operations : 1));

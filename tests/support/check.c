@@ -5,6 +5,7 @@
 #include <lfma/lfma.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +13,9 @@
 
 static uint64_t seed;
 static const char *program = "?";
+static double started;
+static uint64_t operations_total, false_nomem;
+static bool has_false_nomem;
 
 void check_failed(const char *file, int line, const char *what, int code)
 {
@@ -31,11 +35,28 @@ double stress_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+void stress_false_nomem(uint64_t times)
+{
+    false_nomem += times;
+    has_false_nomem = true;
+}
+
+static void print_total(void)
+{
+    printf("total: operations %" PRIu64 ", seconds %.3f", operations_total, stress_now() - started);
+    if (has_false_nomem)
+        printf(", false_nomem %" PRIu64, false_nomem);
+    printf("\n");
+}
+
 stress_args stress_begin(int argc, char **argv, double seconds, unsigned threads)
 {
-    stress_args args = { seconds, threads, 0 };
+    stress_args args = { .seconds = seconds, .threads = threads };
     program = argv[0];
-    if (argc > 1)
+    started = stress_now();
+    if (argc > 1 && strstr(argv[1], "ops"))
+        args.operations = strtoull(argv[1], NULL, 10);
+    else if (argc > 1)
         args.seconds = strtod(argv[1], NULL);
     if (argc > 2)
         args.threads = (unsigned)strtoul(argv[2], NULL, 10);
@@ -43,6 +64,25 @@ stress_args stress_begin(int argc, char **argv, double seconds, unsigned threads
     CHECK(args.threads > 0 && args.threads <= 256);
     seed = test_seed((uint64_t)(stress_now() * 1e9));
     args.seed = seed;
-    printf("%s: %.1f s, %u threads, seed 0x%" PRIx64 "\n", program, args.seconds, args.threads, seed);
+    if (args.operations > 0)
+        printf("%s: %" PRIu64 " operations, ", program, args.operations);
+    else
+        printf("%s: %.1f s, ", program, args.seconds);
+    printf("%u threads, seed 0x%" PRIx64 "\n", args.threads, seed);
+    const int code = atexit(print_total);
+    CHECK(code == 0);
     return args;
+}
+
+stress_args stress_part(const stress_args *args, unsigned parts)
+{
+    stress_args part = *args;
+    part.seconds = args->seconds / parts;
+    part.operations = args->operations / parts + (args->operations % parts != 0);
+    return part;
+}
+
+void stress_count(uint64_t operations)
+{
+    operations_total += operations;
 }

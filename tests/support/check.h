@@ -25,15 +25,25 @@
 
 _Noreturn void check_failed(const char *file, int line, const char *what, int code);
 
-/* `program [seconds] [threads]` */
+/* `program [SECONDS|OPERATIONSops] [threads]`: how long, by the clock or by the work that is done. */
 typedef struct stress_args {
     double seconds;
+    uint64_t operations; /* 0: the clock decides */
     unsigned threads;
     uint64_t seed;
 } stress_args;
 
 /* Reads the arguments, takes the seed from LFMA_TEST_SEED (else from the time) and prints it. */
 stress_args stress_begin(int argc, char **argv, double seconds, unsigned threads);
+
+/* One of `parts` equal parts of a run. */
+stress_args stress_part(const stress_args *args, unsigned parts);
+
+/* Adds to the total, which is printed when the program exits: `total: operations N, seconds S[, false_nomem N]`. */
+void stress_count(uint64_t operations);
+
+/* For programs in which nobody may be told NOMEM or FRAGMENTED: how often it was; printed in the total too. */
+void stress_false_nomem(uint64_t times);
 
 /* CLOCK_MONOTONIC in seconds. */
 double stress_now(void);

@@ -38,10 +38,12 @@ static void *run(void *argument)
     ck_barrier_centralized_state_t state = CK_BARRIER_CENTRALIZED_STATE_INITIALIZER;
     ck_barrier_centralized(&crew_line, &state, self->crew->count);
     self->crew->body(self);
+    if (self->operations >= self->enough && atomic_fetch_sub(&self->crew->working, 1) == 1)
+        atomic_store_explicit(&self->crew->stop, true, memory_order_relaxed);
     return NULL;
 }
 
-void crew_start(crew *c, unsigned count, crew_body *body, void *context, uint64_t seed)
+static void start(crew *c, unsigned count, unsigned workers, crew_body *body, void *context, stress_args run_args)
 {
     CHECK(count > 0 && count <= CREW_MAX);
     crew_line = (ck_barrier_centralized_t)CK_BARRIER_CENTRALIZED_INITIALIZER;
@@ -49,12 +51,24 @@ void crew_start(crew *c, unsigned count, crew_body *body, void *context, uint64_
     c->count = count;
     c->operations = c->again = c->budget = 0;
     atomic_store(&c->stop, false);
+    atomic_store(&c->working, workers);
     for (unsigned i = 0; i < count; i++) {
         crew_member *const m = &c->members[i];
-        *m = (crew_member){ .crew = c, .index = i, .rng = { seed + 0x1000003u * (i + 1u) }, .context = context };
+        *m = (crew_member){ .crew = c,
+                            .index = i,
+                            .rng = { run_args.seed + 0x1000003u * (i + 1u) },
+                            .context = context,
+                            .enough = i < workers && run_args.operations > 0
+                                          ? stress_part(&run_args, workers).operations
+                                          : UINT64_MAX };
         const int code = pthread_create(&m->thread, NULL, run, m);
         CHECK(code == 0);
     }
+}
+
+void crew_start(crew *c, unsigned count, crew_body *body, void *context, uint64_t seed)
+{
+    start(c, count, count, body, context, (stress_args){ .seed = seed });
 }
 
 void crew_wait(double seconds)
@@ -64,9 +78,8 @@ void crew_wait(double seconds)
     }
 }
 
-void crew_join(crew *c)
+static void join(crew *c)
 {
-    atomic_store_explicit(&c->stop, true, memory_order_relaxed);
     for (unsigned i = 0; i < c->count; i++) {
         const int code = pthread_join(c->members[i].thread, NULL);
         CHECK(code == 0);
@@ -74,11 +87,22 @@ void crew_join(crew *c)
         c->again += c->members[i].again;
         c->budget += c->members[i].budget;
     }
+    stress_count(c->operations);
 }
 
-void crew_run(crew *c, unsigned count, crew_body *body, void *context, uint64_t seed, double seconds)
+void crew_join(crew *c)
 {
-    crew_start(c, count, body, context, seed);
-    crew_wait(seconds);
+    atomic_store_explicit(&c->stop, true, memory_order_relaxed);
+    join(c);
+}
+
+void crew_run(crew *c, unsigned count, unsigned workers, crew_body *body, void *context, stress_args run_args)
+{
+    start(c, count, workers, body, context, run_args);
+    if (run_args.operations > 0) {
+        join(c);
+        return;
+    }
+    crew_wait(run_args.seconds);
     crew_join(c);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "support/check.h"
 #include "support/env.h"
 
 #define CREW_MAX 256u
@@ -20,6 +21,7 @@ typedef struct crew_member {
     rng rng;
     void *context;
     uint64_t operations; /* for the body to count; crew_join() adds them up */
+    uint64_t enough;     /* operations after which it stops */
     uint64_t again;      /* LFMA_E_AGAIN met */
     uint64_t budget;     /* LFMA_E_BUDGET met */
     pthread_t thread;
@@ -31,6 +33,7 @@ struct crew {
     crew_body *body;
     unsigned count;
     atomic_bool stop;
+    atomic_uint working; /* members that have not done enough; the last one of them stops all */
     crew_member members[CREW_MAX];
     uint64_t operations, again, budget; /* after crew_join() */
 };
@@ -41,14 +44,17 @@ void crew_start(crew *c, unsigned count, crew_body *body, void *context, uint64_
 /* To be asked by bodies, relaxed: it orders nothing. */
 static inline bool crew_goes_on(const crew_member *self)
 {
-    return !atomic_load_explicit(&self->crew->stop, memory_order_relaxed);
+    return self->operations < self->enough && !atomic_load_explicit(&self->crew->stop, memory_order_relaxed);
 }
 
 /* Tell them to stop, join them, add up. */
 void crew_join(crew *c);
 
-/* Start, run for a time, join. */
-void crew_run(crew *c, unsigned count, crew_body *body, void *context, uint64_t seed, double seconds);
+/*
+ * Start, run, join: for a time; or, if the run is told a number of operations, until the first `workers` members, who
+ * count, have done an equal part of them each. The others go on until then.
+ */
+void crew_run(crew *c, unsigned count, unsigned workers, crew_body *body, void *context, stress_args run);
 
 /*
  * A line where threads of many short rounds wait for each other: they spin, so that they start at the same instant,

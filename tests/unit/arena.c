@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls on one thread: sizes, alignments, the exact code of each failure, zones, statistics, errno. */
+#include "arena/arena.h"
 #include "support/arenas.h"
 #include "support/unit.h"
 
@@ -374,5 +375,134 @@ Test(arena, threads_beyond_the_limit)
     const lfma_arena_stats_t s = arena_stats(arena);
     REQUIRE(s.allocs == 8000 && s.frees == 8000 && s.free_bytes == s.bytes, "%" PRIu64, s.allocs);
     REQUIRE(arena_is_sound(arena) && arena_join_all(arena) && arena_is_fresh(arena), "fresh");
+    REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
+}
+
+/* ------------------------------------------------------------------------------------ threads that live at once */
+
+struct meeting {
+    lfma_arena *arena;
+    pthread_barrier_t all_have_one;
+    unsigned zones;
+};
+
+/* One block each, while all have a number: it comes from the zone of the number, modulo the zones there are. */
+static void *take_at_home(void *argument)
+{
+    struct meeting *const m = argument;
+    char *const block = lfma_alloc(m->arena, 1);
+    (void)pthread_barrier_wait(&m->all_have_one);
+    const uint32_t index = lfma__thread_self.index;
+    const uintptr_t zone = block ? (uintptr_t)(block - (char *)m->arena->base) >> m->arena->zone_shift : UINTPTR_MAX;
+    const bool at_home = zone == index % m->zones;
+    const bool given_back = block && lfma_free(m->arena, block) == LFMA_OK;
+    return at_home && given_back ? NULL : argument;
+}
+
+static void check_homes(unsigned zones)
+{
+    struct meeting m = { .arena = ARENA(.pages = zones * 4096, .zone_pages = 4096, .block_pages = 64),
+                         .zones = zones };
+    pthread_t threads[7];
+    REQUIRE(m.arena->zone_count == zones, "%u zones", m.arena->zone_count);
+    cr_assert_eq(pthread_barrier_init(&m.all_have_one, NULL, 7), 0);
+    for (unsigned i = 0; i < 7; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, take_at_home, &m), 0);
+    for (unsigned i = 0; i < 7; i++) {
+        void *failed = &m;
+        cr_assert_eq(pthread_join(threads[i], &failed), 0);
+        REQUIRE(failed == NULL, "%u zones: a thread was not served at home", zones);
+    }
+    cr_assert_eq(pthread_barrier_destroy(&m.all_have_one), 0);
+    REQUIRE(arena_join_all(m.arena) && arena_is_fresh(m.arena), "fresh");
+    REQUIRE_CODE(lfma_arena_destroy(m.arena), LFMA_OK);
+}
+
+/* As many zones as threads, more, and fewer. */
+Test(arena, threads_start_in_the_zones_of_their_numbers)
+{
+    for (unsigned zones = 1; zones <= 9; zones++)
+        check_homes(zones);
+}
+
+/* Threads beyond the limit, all alive, over the shared slot: what fails for want of memory is proved there too. */
+static void *fail_with_nomem(void *argument)
+{
+    struct meeting *const m = argument;
+    void *block = NULL;
+    (void)lfma_free(m->arena, &block); /* a number, if there is one */
+    (void)pthread_barrier_wait(&m->all_have_one);
+    const int code = lfma_try_alloc(m->arena, 1, 0, &block);
+    (void)pthread_barrier_wait(&m->all_have_one);
+    return code == LFMA_E_NOMEM ? NULL : argument;
+}
+
+Test(arena, nomem_with_more_threads_than_slots)
+{
+    struct meeting m = { .arena = ARENA(.pages = 64, .threads_max = 2) };
+    pthread_t threads[5];
+    (void)fill(m.arena);
+    cr_assert_eq(pthread_barrier_init(&m.all_have_one, NULL, 5), 0);
+    for (unsigned i = 0; i < 5; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, fail_with_nomem, &m), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        void *failed = &m;
+        cr_assert_eq(pthread_join(threads[i], &failed), 0);
+        REQUIRE(failed == NULL, "thread %u", i);
+    }
+    const lfma_arena_stats_t s = arena_stats(m.arena);
+    REQUIRE(s.failed_nomem == 5 && s.bad_frees == 5, "%" PRIu64, s.failed_nomem);
+    uint64_t shared = lfma__a64_load_relaxed(&m.arena->owners[2].counters[LFMA__FAILED_NOMEM]);
+    REQUIRE(shared >= 3, "%" PRIu64 " of five over the shared slot", shared);
+    lfma_arena_destroy_forced(m.arena);
+}
+
+/* ------------------------------------------------------------------------------------------------- small promises */
+
+Test(arena, alloc_aligned_gives_what_its_twin_gives)
+{
+    lfma_arena *const arena = ARENA(.pages = 256);
+    for (size_t alignment = 0; alignment <= 256 * PAGE; alignment = alignment ? alignment * 2 : 1) {
+        char *const block = lfma_alloc_aligned(arena, 1, alignment);
+        REQUIRE(block != NULL && (alignment == 0 || (uintptr_t)block % alignment == 0), "%zu", alignment);
+        REQUIRE_CODE(lfma_free(arena, block), LFMA_OK);
+        REQUIRE(arena_join_all(arena), "joined");
+    }
+    REQUIRE(lfma_alloc_aligned(arena, 1, 512 * PAGE) == NULL, "more than the largest block");
+    REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
+}
+
+Test(arena, coalesce_without_a_budget_does_nothing)
+{
+    lfma_arena *const arena = ARENA(.pages = 256);
+    free_pages(arena, fill(arena), 0, 256, 1);
+    void *const before = arena_copy(arena);
+    lfma_coalesce_result result = LFMA_COALESCE_RESULT_INIT;
+    result.complete = true;
+    result.steps = result.blocks_joined = result.bytes_max = 1;
+    REQUIRE_CODE(lfma_coalesce(arena, &(lfma_budget)LFMA_BUDGET_NONE, &result), LFMA_OK);
+    REQUIRE(!result.complete && result.steps == 0 && result.blocks_joined == 0 && result.bytes_max == 0, "%" PRIu64,
+            result.steps);
+    REQUIRE(arena_is_copy(arena, before) && arena_stats(arena).coalesce_runs == 0, "a bit changed");
+    free(before);
+    REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
+}
+
+/* What is broken in one zone is reported with its number, and the zones before it are counted. */
+Test(arena, validate_names_the_zone)
+{
+    lfma_arena *const arena = ARENA(.pages = 5 * 64, .zone_pages = 64, .block_pages = 64);
+    for (uint64_t zone = 0; zone < 5; zone++) {
+        lfma__a64 *const word = lfma__zone_page_map(lfma__arena_zone(arena, zone));
+        lfma__a64_store_relaxed(word, (uint64_t)1 << 9);
+        lfma_report report = LFMA_REPORT_INIT;
+        REQUIRE_CODE(lfma_arena_validate(arena, NULL), LFMA_E_BROKEN);
+        REQUIRE_CODE(lfma_arena_validate(arena, &report), LFMA_E_BROKEN);
+        REQUIRE(report.zone == zone && report.page == 9 && strcmp(report.invariant, "I3") == 0, "zone %zu, page %zu",
+                report.zone, report.page);
+        REQUIRE(report.pages_free == zone * 64, "%zu pages", report.pages_free);
+        lfma__a64_store_relaxed(word, 0);
+        REQUIRE_CODE(lfma_arena_validate(arena, NULL), LFMA_OK);
+    }
     REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
 }

@@ -158,6 +158,21 @@ TABLE_TEST(scan_repairs_the_summary)
     table_close(t);
 }
 
+/* A summary bit over a search word of zeros: tidying the word's first slice retires it, and no other's. */
+TABLE_TEST(tidy_retires_a_stale_summary)
+{
+    const lfma__table t = table_open(500);
+    for (uint64_t slice = 0; t.summary && slice < 500; slice++) {
+        lfma__a64_store_relaxed(&t.summary[0], 0xFF);
+        lfma__table_tidy(t, slice);
+        const uint64_t retired = slice % 64 == 0 ? (uint64_t)1 << slice / 64 : 0;
+        REQUIRE(word(t.summary, 0) == (0xFF & ~retired), "slice %" PRIu64, slice);
+        lfma__table_tidy(t, slice);
+        REQUIRE(word(t.summary, 0) == (0xFF & ~retired), "slice %" PRIu64 ", again", slice);
+    }
+    table_close(t);
+}
+
 TABLE_TEST(publish_tells_a_second_publish)
 {
     const lfma__table t = table_open(3);

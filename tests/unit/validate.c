@@ -210,6 +210,21 @@ Test(validate, states_of_a_wrong_order)
     end(&f);
 }
 
+/* Bits of a state that mean nothing, beside a right order or alone. */
+Test(validate, states_with_unknown_bits)
+{
+    struct fixture f = begin();
+    for (uint64_t page = 0; page < PAGES; page++) {
+        const unsigned state = get_state(f.box.zone, page);
+        const bool is_block = state != 0 || free_order(f.box.zone, page) >= 0;
+        for (unsigned bits = 0x20; bits <= 0x60; bits += 0x20) {
+            set_state(f.box.zone, page, state | bits);
+            caught(f.box, f.sound, "I7", is_block ? "unknown bits at a block" : "unknown bits inside a block", page);
+        }
+    }
+    end(&f);
+}
+
 /* Counts, zone and place of what is broken reach the caller. */
 Test(validate, report_says_where)
 {

@@ -5,7 +5,7 @@
 : "${root:?is set by tools/dev}"
 
 flavours=(release-gcc debug-gcc debug-clang tsan asan)
-special_flavours=(fuzz) # built only when named
+special_flavours=(fuzz cover) # built only when named
 
 is_flavour() { [[ " ${flavours[*]} ${special_flavours[*]} " == *" $1 "* ]]; }
 
@@ -17,6 +17,7 @@ flavour_text() {
         tsan) echo "thread sanitizer, assertions on" ;;
         asan) echo "address and undefined-behaviour sanitizers, assertions on" ;;
         fuzz) echo "the same by clang, and libFuzzer's counters in the library; not in \`all\`" ;;
+        cover) echo "counts lines and branches; assertions off, so that their branches do not count" ;;
     esac
 }
 
@@ -25,7 +26,13 @@ gcc_name() {
     if [[ -n ${CC-} ]]; then echo "$CC"; elif command -v gcc >/dev/null; then echo gcc; else echo cc; fi
 }
 
-flavour_cc() { if [[ $1 == debug-clang || $1 == fuzz ]]; then echo clang; else gcc_name; fi; }
+flavour_cc() {
+    case $1 in
+        debug-clang | fuzz) echo clang ;;
+        cover) echo gcc ;; # gcov reads what gcc writes
+        *) gcc_name ;;
+    esac
+}
 
 flavour_options() {
     case $1 in
@@ -35,10 +42,13 @@ flavour_options() {
         tsan) echo -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false ;;
         asan) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false ;;
         fuzz) echo -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false -Dfuzz=true ;;
+        # Inline functions that nobody calls are there too, to be seen as not covered.
+        cover) echo -Dbuildtype=debug -Doptimization=0 -Db_ndebug=true -Db_coverage=true -Dwerror=true -Dbench=false \
+            -Dc_args=-fkeep-inline-functions ;;
     esac
     # Without Criterion there are no tests, without Concurrency Kit neither tests nor benchmarks.
     has criterion && has ck || echo -Dtests=false
-    has ck || echo -Dbench=false
+    has ck || [[ $1 == cover ]] || echo -Dbench=false
 }
 
 need_for_flavours() {
