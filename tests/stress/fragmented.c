@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     for (uint64_t n = 0; n < calls; n++)
         CHECK_CODE(ask(arena, 1 + (unsigned)(n % 9)), truth(1 + (unsigned)(n % 9)));
     const lfma_arena_stats_t before = arena_stats(arena);
-    crew_run(&c, args.threads, body, arena, args.seed, args.seconds);
+    crew_run(&c, args.threads, args.threads, body, arena, args);
     printf("  %llu calls, AGAIN %.4f %%\n", (unsigned long long)c.operations,
            100.0 * (double)c.again / (double)(c.operations ? c.operations : 1));
     const lfma_arena_stats_t after = arena_stats(arena);
