@@ -75,6 +75,8 @@ explore_result explore(const explore_scenario *scenario, const explore_bounds *b
 /* Who runs now: a thread, 0 … EXPLORE_THREADS - 1; EXPLORE_HANDLER in the handler; EXPLORE_OUTSIDE outside runs. */
 unsigned explore_actor(void);
 
+bool explore_memory_is_weak(void);
+
 /* Was thread 0 killed in this run? */
 bool explore_was_killed(void);
 

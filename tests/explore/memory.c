@@ -141,7 +141,7 @@ void explore_memory_reset(void)
         memory.locations[i].count = 0;
 }
 
-static bool is_weak(void)
+bool explore_memory_is_weak(void)
 {
     return memory.stale_max > 0;
 }
@@ -159,7 +159,7 @@ static uint64_t digest_view(const view *v)
 
 uint64_t explore_memory_digest(void)
 {
-    if (!is_weak())
+    if (!explore_memory_is_weak())
         return memory.newest + memory.spurious;
     if (memory.stale == memory.stale_max && memory.stale_max != EXPLORE_UNLIMITED)
         return explore_mix(memory.newest, memory.stale + 1) +
@@ -330,7 +330,7 @@ uint64_t explore_load(const void *cell, unsigned size, enum explore_order order)
     if (l == NULL)
         return newest(cell, size);
     explore_point();
-    const uint64_t value = is_weak() ? weak_load(l, order) : newest(cell, size);
+    const uint64_t value = explore_memory_is_weak() ? weak_load(l, order) : newest(cell, size);
     explore_saw(value);
     trace("load", cell, order, value, newest(cell, size));
     return value;
@@ -344,7 +344,7 @@ static void write_at(struct location *l, const char *operation, void *cell, unsi
         write_cell(cell, size, value);
     } else {
         const uint64_t old = newest(cell, size);
-        if (is_weak())
+        if (explore_memory_is_weak())
             weak_write(l, value, order, is_rmw);
         trace(operation, cell, order, old, value);
         memory.newest ^= explore_mix((uintptr_t)cell, old) ^ explore_mix((uintptr_t)cell, value);
