@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One change to the core at a time: does the explorer catch it?
+"""One change to the core at a time: what catches it?
 
-Order mutants are made from the sources: every atomic that is not relaxed, one step weaker. The others are a list:
-re-checks removed, marks moved. Each is applied to a copy of the tree, the explorer is built and run there, first in
-sequentially consistent, then in weak memory. A mutant that nothing catches is named with its line; the exit status is
-not 0 if there is one that is not known. Known survivors bear their reason in KNOWN.
+Order mutants: every atomic that is not relaxed, one step weaker, in weak memory. With --all also the listed ones
+(re-checks removed, retries turned into failures, hints not set, marks moved) and the generated ones (each comparison
+and each logical operator inverted). Each is applied to a copy of the tree, built there, and shown to the explorer,
+the fuzzer's inputs, and the unit tests, until one complains. A mutant that nothing catches is named with its line;
+the exit status is not 0 if there is one that is not known. Known survivors bear their reason in KNOWN.
 """
 import argparse
+import concurrent.futures
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted([*ROOT.glob("lfma/bitmap/*.[ch]"), *ROOT.glob("lfma/zone/*.[ch]"), *ROOT.glob("lfma/arena/*.[ch]")])
+SOURCES = sorted(p for room in ("bitmap", "zone", "arena") for p in ROOT.glob(f"lfma/{room}/*.[ch]"))
+SOURCES.append(ROOT / "lfma/os/numbers.c")
 
 WEAKER = {
     "load_sc": ["load_acquire"],
@@ -29,6 +37,7 @@ WEAKER = {
     "and_acqrel": ["and_acquire", "and_release"],
     "and_release": ["and_relaxed"],
     "set_bit_sc": ["set_bit_acqrel"],
+    "set_bit_acquire": ["set_bit_relaxed"],
     "clear_bit_acqrel": ["clear_bit_acquire", "clear_bit_release"],
 }
 
@@ -69,10 +78,76 @@ CHANGES = [
      "    return;"),
 ]
 
-# Survivors that are understood: mutant → why it changes nothing that can be seen, or what else catches it.
+# Survivors that are understood: a mutant's name without its line, and why it changes nothing that can be seen.
 KNOWN = {
     "second reading: sum only": "an operation in flight at R2 that was not at R1 has raised the sum",
 }
+
+INVERTED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ",
+            " && ": " || ", " || ": " && "}
+
+EXPLORE = "tests/explore/explore"
+PROOFS = ["alloc-prove", "alloc1-prove", "move-prove", "coalesce-prove", "pairs-prove"]
+SMALL = ["table", "numbers", "words", "scarce", "game", "new"]
+# Ways to catch a mutant, cheapest first: a name, the program, its arguments.
+WEAK_WAYS = [
+    ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--threads", "2", "--first", *SMALL]),
+    ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--first", "table"]),
+    ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "1/3", *PROOFS]),
+    ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "2/3", *PROOFS]),
+    ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "3/3", *PROOFS]),
+    ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--threads", "2", "--first", "arena"]),
+]
+OTHER_WAYS = [
+    ("corpus", "tests/fuzz/replay", [str(ROOT / "tests/fuzz/corpus")]),
+    ("explore", EXPLORE, ["--bound", "1", "--threads", "2", "--first"]),
+    ("explore", EXPLORE, ["--bound", "2", "--threads", "2", "--first", *SMALL]),
+    *((f"unit/{name}", f"tests/test_{name}", ["--tap"]) for name in
+      ("table", "zone", "races", "coalesce", "maintenance", "budget", "arena", "validate", "word", "misuse",
+       "invalid", "steps", "cost", "config")),
+    *WEAK_WAYS,
+    ("explore", EXPLORE, ["--bound", "2", "--first", "arena"]),
+    ("unit/placement", "tests/test_placement", ["--tap"]),
+    ("unit/model", "tests/test_model", ["--tap"]),
+]
+
+
+@dataclass
+class Mutant:
+    kind: str
+    key: str  # without the line: what KNOWN knows it by
+    line: int
+    path: Path
+    text: str
+
+    @property
+    def name(self):
+        return f"{self.key} (line {self.line})"
+
+
+def line_of(text, place):
+    return text.count("\n", 0, place) + 1
+
+
+def function_at(text, place):
+    """The function that a place is in."""
+    heads = re.finditer(r"^[A-Za-z_][^;={}]*?\b(\w+)\([^;{}]*\)\s*\n\{", text, re.M)
+    opened = [m for m in heads if m.start() < place]
+    return opened[-1].group(1) if opened else "?"
+
+
+def where(path, text, place):
+    return f"{path.relative_to(ROOT / 'lfma')} {function_at(text, place)}"
+
+
+def unique(mutants):
+    """Several mutants of one key are told apart by their number."""
+    seen = Counter()
+    for m in mutants:
+        seen[m.key] += 1
+        if seen[m.key] > 1:
+            m.key += f" #{seen[m.key]}"
+        yield m
 
 
 def order_mutants():
@@ -80,10 +155,10 @@ def order_mutants():
     for path in SOURCES:
         text = path.read_text()
         for match in pattern.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
             for weaker in WEAKER[match.group(1)]:
-                name = f"{path.relative_to(ROOT / 'lfma')}:{line} {match.group(1)} -> {weaker}"
-                yield name, path, text[:match.start(1)] + weaker + text[match.end(1):]
+                key = f"{where(path, text, match.start())}: {match.group(1)} -> {weaker}"
+                yield Mutant("order", key, line_of(text, match.start()), path,
+                             text[:match.start(1)] + weaker + text[match.end(1):])
 
 
 def listed_mutants():
@@ -92,80 +167,146 @@ def listed_mutants():
         text = path.read_text()
         if text.count(old) != 1:
             sys.exit(f"mutant '{name}': its place is {text.count(old)} times in {file}; mend tools/mutants.py")
-        yield name, path, text.replace(old, new)
+        yield Mutant("listed", name, line_of(text, text.index(old)), path, text.replace(old, new))
+
+
+def generated_mutants():
+    for path in SOURCES:
+        text = path.read_text()
+        # Comments, strings, directives and assertions are left as they are.
+        code = re.sub(r'/\*.*?\*/|"[^"\n]*"|^#.*?$|LFMA_ASSERT\([^;]*;|_Static_assert\([^;]*;',
+                      lambda m: re.sub(r"[^\n]", "~", m.group(0)), text, flags=re.S | re.M)
+        for match in re.finditer("|".join(map(re.escape, INVERTED)), code):
+            old = match.group(0)
+            key = f"{where(path, text, match.start())}:{old}->{INVERTED[old]}".strip()
+            yield Mutant("generated", key, line_of(text, match.start()), path,
+                         text[:match.start()] + INVERTED[old] + text[match.end():])
 
 
 class Workshop:
     """A copy of the tree in which one file at a time is wrong."""
 
-    def __init__(self, folder, bound):
+    def __init__(self, folder):
         self.tree = Path(folder) / "tree"
         self.build = Path(folder) / "build"
-        self.bound = str(bound)
-        for part in ("lfma", "include", "tests/explore"):
-            shutil.copytree(ROOT / part, self.tree / part)
-        self.program = self.build / "explore"
-        self.build.mkdir()
+        shutil.copytree(ROOT, self.tree, ignore=shutil.ignore_patterns("build", ".git", "results"))
+        options = ["-Dbuildtype=debug", "-Doptimization=1", "-Dwerror=false", "-Dbench=false"]
+        self.command(["meson", "setup", str(self.build), str(self.tree), *options], 300, check=True)
+        self.make({program for _, program, _ in OTHER_WAYS})
 
-    def compile(self):
-        sources = [p for p in sorted(self.tree.glob("lfma/*/*.c")) if p.name != "thread.c"]
-        sources += sorted(self.tree.glob("tests/explore/*.c"))
-        command = ["cc", "-std=c11", "-O1", "-w", "-D_GNU_SOURCE",
-                   '-DLFMA_ATOMIC_DOOR="explore/door.h"', "-DLFMA_LOOKS_MAX=2",
-                   *(f"-I{self.tree / part}" for part in ("include", "lfma", "tests", ".")),
-                   *map(str, sources), "-o", str(self.program)]
-        return subprocess.run(command, capture_output=True, text=True)
+    def command(self, command, seconds, check=False):
+        environment = {**os.environ, "LFMA_TEST_QUICK": "1", "LFMA_TEST_SCALE": "20", "MALLOC_PERTURB_": "0"}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment,
+                              errors="replace")
+        if check and done.returncode != 0:
+            sys.exit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+        return done
 
-    def verdict(self, path, text):
-        """What catches this text in place of the file's, or None."""
-        place = self.tree / path.relative_to(ROOT)
-        right = place.read_text()
-        place.write_text(text)
+    def make(self, programs):
+        return self.command(["ninja", "-C", str(self.build), *sorted(programs)], 300)
+
+    def complaint(self, way):
+        """What a way says of the tree as it is now, or None."""
+        name, program, arguments = way
+        made = self.make({program})
+        if made.returncode != 0:
+            errors = [line for line in made.stdout.splitlines() if "error" in line]
+            return "the compiler: " + (errors or ["?"])[0]
         try:
-            compiled = self.compile()
-            if compiled.returncode != 0:
-                return "the compiler: " + compiled.stderr.strip().splitlines()[0]
-            for mode in (["--bound", self.bound], ["--bound", "1", "--weak=1"],
-                         ["prove", "--bound", "2", "--weak=2"]):
-                command = [str(self.program), "--threads", "2", "--first", *mode]
-                try:
-                    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
-                except subprocess.TimeoutExpired:
-                    return "no end in 120 s"
-                if run.returncode != 0:
-                    told = (run.stdout + run.stderr).splitlines()
-                    lines = [line for line in told if "FAILED" in line or "assert" in line]
-                    return (lines or ["exit status %d" % run.returncode])[0].replace("FAILED ", "")
+            done = self.command([str(self.build / program), *arguments], 240)
+        except subprocess.TimeoutExpired:
+            # The explorer ends runs that do not end: if it itself does not, it has not finished, and has said nothing.
+            return None if program == EXPLORE else f"{name}: no end in 240 s"
+        if done.returncode == 0:
+            return None
+        if program == EXPLORE and done.returncode == 2:
+            sys.exit(f"explore does not understand {' '.join(arguments)}")
+        told = [line for line in (done.stdout + done.stderr).splitlines()
+                if line.startswith(("FAILED", "not ok")) or "ssert" in line]
+        return f"{name}: " + (told or [f"exit status {done.returncode}"])[0].replace("FAILED ", "")[:110]
+
+    def verdict(self, mutant):
+        place = self.tree / mutant.path.relative_to(ROOT)
+        right = place.read_text()
+        place.write_text(mutant.text)
+        try:
+            for way in WEAK_WAYS if mutant.kind == "order" else OTHER_WAYS:
+                complaint = self.complaint(way)
+                if complaint:
+                    return complaint
             return None
         finally:
             place.write_text(right)
 
 
+class Bench:
+    """Workshops, one a worker, made when first needed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.mine = threading.local()
+        self.lock = threading.Lock()
+        self.made = 0
+
+    def verdict(self, mutant):
+        if not hasattr(self.mine, "workshop"):
+            with self.lock:
+                self.made += 1
+                number = self.made
+            self.mine.workshop = Workshop(Path(self.folder) / str(number))
+        return mutant, self.mine.workshop.verdict(mutant)
+
+
+def record(results, seconds):
+    folder = ROOT / "build/verification"
+    folder.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    dirty = subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, text=True)
+    name = commit.stdout.strip() + ("-dirty" if dirty.stdout.strip() else "")
+    figures = {"commit": name, "seconds": round(seconds)}
+    for kind in ("order", "listed", "generated"):
+        of_kind = [(m, caught) for m, caught in results if m.kind == kind]
+        figures[kind] = len(of_kind)
+        figures[kind + "_caught"] = sum(caught is not None for _, caught in of_kind)
+        figures[kind + "_known"] = sum(caught is None and m.key in KNOWN for m, caught in of_kind)
+    figures["known"] = {m.name: KNOWN[m.key] for m, caught in results if caught is None and m.key in KNOWN}
+    figures["survivors"] = [m.name for m, caught in results if caught is None and m.key not in KNOWN]
+    (folder / "mutants.json").write_text(json.dumps(figures, indent=1) + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="order mutants and listed ones (default: orders only)")
-    parser.add_argument("--bound", type=int, default=2, help="preemptions a run (2)")
+    parser.add_argument("--all", action="store_true", help="listed and generated mutants too (default: orders only)")
+    parser.add_argument("--skip-known", action="store_true", help="leave out those whose reason is written down")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="workshops (one a processor)")
+    parser.add_argument("--list", action="store_true", help="name the mutants")
     parser.add_argument("names", nargs="*", help="only mutants with one of these in their name")
     options = parser.parse_args()
-    mutants = [*order_mutants(), *(listed_mutants() if options.all or options.names else [])]
-    mutants = [m for m in mutants if not options.names or any(part in m[0] for part in options.names)]
-    survivors, begin = [], time.monotonic()
+    mutants = list(order_mutants())
+    if options.all or options.names:
+        mutants += [*listed_mutants(), *generated_mutants()]
+    mutants = [m for m in unique(mutants) if not options.names or any(part in m.name for part in options.names)]
+    if options.skip_known:
+        mutants = [m for m in mutants if m.key not in KNOWN]
+    if options.list:
+        print(*(m.name for m in mutants), sep="\n")
+        return
+    results, begin = [], time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        workshop = Workshop(folder, options.bound)
-        clean = workshop.verdict(SOURCES[0], SOURCES[0].read_text())
-        if clean is not None:
-            sys.exit(f"the tree as it is fails: {clean}")
-        for name, path, text in mutants:
-            caught = workshop.verdict(path, text)
-            why = KNOWN.get(name)
-            if caught is None and why is None:
-                survivors.append(name)
-            verdict = "caught  " if caught else "known   " if why else "SURVIVED"
-            print(f"{verdict}  {name}: {caught or why or ''}", flush=True)
-    killed = len(mutants) - len(survivors)
-    print(f"{len(mutants)} mutants, {killed} caught or known, {len(survivors)} survived, "
-          f"{time.monotonic() - begin:.0f} s")
-    sys.exit(1 if survivors else 0)
+        bench = Bench(folder)
+        with concurrent.futures.ThreadPoolExecutor(options.workers) as pool:
+            for mutant, caught in pool.map(bench.verdict, mutants):
+                results.append((mutant, caught))
+                why = KNOWN.get(mutant.key)
+                verdict = "caught  " if caught else "known   " if why else "SURVIVED"
+                print(f"{verdict}  {mutant.name}: {caught or why or ''}", flush=True)
+    survivors = [m for m, caught in results if caught is None and m.key not in KNOWN]
+    seconds = time.monotonic() - begin
+    if not options.names:
+        record(results, seconds)
+    print(f"{len(mutants)} mutants, {len(mutants) - len(survivors)} caught or known, {len(survivors)} survived, "
+          f"{seconds:.0f} s")
+    sys.exit(1 if survivors or not mutants else 0)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,13 @@
  *
  *     arena     128 pages, two words of the map: single pages come and go, and are joined
  *     words     256 pages: blocks of half a word and more, whose marks are stored, implied, or change between both
+ *     scarce    4,096 pages, of which so few are free that buddies are joined before a split
  *     game-6    eight blocks of a word, which never are larger or smaller than that, but joined and split
  *     game-12   the same with four blocks of 64 words, which cover whole groups of the map
  *     new       as arena, by threads that take their numbers meanwhile
  */
+#include <stdlib.h>
+
 #include "explore/scenarios.h"
 #include "explore/world.h"
 
@@ -20,6 +23,9 @@ static const world_shape new_shape = { .pages = 128,
                                        .new_threads = true };
 static const world_shape words_shape = {
     .pages = 256, .order_least = 5, .own_order = 5, .own_page = { 128, 160, 192, 224 }
+};
+static const world_shape scarce_shape = {
+    .pages = 4096, .order_least = 5, .own_order = 5, .own_page = { 128, 160, 192, 224 }
 };
 static const world_shape game_6_shape = {
     .pages = 512, .order_least = 6, .own_order = 6, .own_page = { 448, 384, 320, 256 }
@@ -78,20 +84,26 @@ static void state_word(void)
     world_join();
 }
 
-static void state_two_words(void) /* buddies */
+static void state_two_words(void) /* as one block */
 {
-    world_free(0, 64);
-    world_join();
-    world_free(64, 64);
+    world_free(0, 128);
     world_join();
 }
 
+static void state_two_blocks(void) /* buddies, of a word each */
+{
+    state_two_words();
+    void *const first = lfma_alloc(world.arena, (size_t)64 * WORLD_PAGE);
+    void *const second = lfma_alloc(world.arena, (size_t)64 * WORLD_PAGE);
+    if (lfma_free(world.arena, first) != LFMA_OK || lfma_free(world.arena, second) != LFMA_OK)
+        abort();
+}
+
 static const explore_state words_states[] = {
-    { "full", state_full },
-    { "halves", state_halves },
-    { "word", state_word },
-    { "two", state_two_words },
+    { "full", state_full },     { "halves", state_halves },     { "word", state_word },
+    { "two", state_two_words }, { "blocks", state_two_blocks },
 };
+#define SCARCE_STATES 2u /* the first of them */
 
 static void state_first(void)
 {
@@ -152,6 +164,14 @@ static void op_step(void)
         explore_fail("coalesce failed");
 }
 
+/* What an allocation does before a split, by itself. */
+static void op_pairs(void)
+{
+    const lfma__caller caller = lfma__arena_enter(world.arena);
+    (void)lfma__zone_join_pairs(lfma__arena_zone(world.arena, 0), caller.owner, world.shape->order_least + 1);
+    lfma__arena_leave(caller);
+}
+
 /* A clock that stands still, jumps and runs backwards as it likes. */
 static void op_timed(void)
 {
@@ -196,6 +216,11 @@ static const explore_op words_ops[] = {
     { "move", op_move },   { "grow", op_grow },      { "coalesce", op_coalesce }, { "prove", op_prove },
 };
 
+static const explore_op scarce_ops[] = {
+    { "alloc", op_alloc }, { "alloc1", op_alloc_1 }, { "free", op_free },
+    { "pairs", op_pairs }, { "prove", op_prove },
+};
+
 static const explore_op game_ops[] = {
     { "alloc", op_alloc },       { "free", op_free },   { "move", op_move },
     { "coalesce", op_coalesce }, { "prove", op_prove },
@@ -226,6 +251,11 @@ static void setup_arena(void)
 static void setup_words(void)
 {
     setup(&words_shape);
+}
+
+static void setup_scarce(void)
+{
+    setup(&scarce_shape);
 }
 
 static void setup_game_6(void)
@@ -268,6 +298,17 @@ const explore_family words_family = {
     .beside = 7, /* prove */
     .kills = true,
     .scenario = SCENARIO(setup_words),
+};
+
+const explore_family scarce_family = {
+    .name = "scarce",
+    .states = words_states,
+    .state_count = SCARCE_STATES,
+    .ops = scarce_ops,
+    .op_count = EXPLORE_COUNT(scarce_ops),
+    .third = 2, /* free */
+    .beside = EXPLORE_NONE,
+    .scenario = SCENARIO(setup_scarce),
 };
 
 const explore_family game_6_family = {

@@ -54,7 +54,7 @@ bool explore_make(const explore_family *family, unsigned i, explore_scenario *re
 extern const explore_family *const explore_families[];
 extern const unsigned explore_family_count;
 extern const explore_family table_family, numbers_family;
-extern const explore_family arena_family, words_family, game_6_family, game_12_family, new_family;
+extern const explore_family arena_family, words_family, scarce_family, game_6_family, game_12_family, new_family;
 
 /* Before each run: threads with fixed numbers, or new ones (thread.c). */
 void explore_threads_begin(bool new_threads);

@@ -111,6 +111,13 @@ static void op_publish_low(void)
         explore_fail("a block was free already");
 }
 
+/* As a join does. */
+static void op_publish_bits(void)
+{
+    const uint64_t block = LAST - 1 - explore_actor();
+    lfma__table_publish_bits(table(), block / LFMA__WORD_BITS, (uint64_t)1 << block % LFMA__WORD_BITS);
+}
+
 static void op_tidy(void)
 {
     lfma__table_tidy(table(), 64);
@@ -119,7 +126,8 @@ static void op_tidy(void)
 
 static const explore_op ops[] = {
     { "claim", op_claim },     { "claim-high", op_claim_high },   { "scan", op_scan },
-    { "publish", op_publish }, { "publish-low", op_publish_low }, { "tidy", op_tidy },
+    { "publish", op_publish }, { "publish-low", op_publish_low }, { "publish-bits", op_publish_bits },
+    { "tidy", op_tidy },
 };
 
 /* -------------------------------------------------------------------------------------------------- scenarios */
@@ -175,7 +183,7 @@ static const char *check(void)
     }
     for (unsigned i = 0; i < explore_now.threads; i++) {
         void (*const run)(void) = ops[explore_now.ops[i]].run;
-        published += run == op_publish || run == op_publish_low;
+        published += run == op_publish || run == op_publish_low || run == op_publish_bits;
         if (held[i] == LFMA__NONE)
             continue;
         taken++;
