@@ -192,7 +192,6 @@ class Workshop:
         shutil.copytree(ROOT, self.tree, ignore=shutil.ignore_patterns("build", ".git", "results"))
         options = ["-Dbuildtype=debug", "-Doptimization=1", "-Dwerror=false", "-Dbench=false"]
         self.command(["meson", "setup", str(self.build), str(self.tree), *options], 300, check=True)
-        self.make({program for _, program, _ in OTHER_WAYS})
 
     def command(self, command, seconds, check=False):
         environment = {**os.environ, "LFMA_TEST_QUICK": "1", "LFMA_TEST_SCALE": "20", "MALLOC_PERTURB_": "0"}
@@ -215,7 +214,7 @@ class Workshop:
         try:
             done = self.command([str(self.build / program), *arguments], 240)
         except subprocess.TimeoutExpired:
-            # The explorer ends runs that do not end: if it itself does not, it has not finished, and has said nothing.
+            # The explorer ends runs that do not end: if it does not end itself, it has said nothing yet.
             return None if program == EXPLORE else f"{name}: no end in 240 s"
         if done.returncode == 0:
             return None
@@ -264,14 +263,15 @@ def record(results, seconds):
     dirty = subprocess.run(["git", "-C", str(ROOT), "status", "--porcelain"], capture_output=True, text=True)
     name = commit.stdout.strip() + ("-dirty" if dirty.stdout.strip() else "")
     figures = {"commit": name, "seconds": round(seconds)}
-    for kind in ("order", "listed", "generated"):
+    kinds = sorted({m.kind for m, _ in results})
+    for kind in kinds:
         of_kind = [(m, caught) for m, caught in results if m.kind == kind]
         figures[kind] = len(of_kind)
         figures[kind + "_caught"] = sum(caught is not None for _, caught in of_kind)
         figures[kind + "_known"] = sum(caught is None and m.key in KNOWN for m, caught in of_kind)
     figures["known"] = {m.name: KNOWN[m.key] for m, caught in results if caught is None and m.key in KNOWN}
     figures["survivors"] = [m.name for m, caught in results if caught is None and m.key not in KNOWN]
-    (folder / "mutants.json").write_text(json.dumps(figures, indent=1) + "\n")
+    (folder / ("mutants.json" if len(kinds) > 1 else "mutants-orders.json")).write_text(json.dumps(figures, indent=1) + "\n")
 
 
 def main():

@@ -16,6 +16,7 @@ static struct options {
     unsigned part, parts; /* of the scenarios only every parts-th, from `part` on */
     bool list;
     bool verbose;
+    bool pairs; /* of threads alone: no handlers, no kills, no third thread */
     bool first; /* stop at the first failure */
     const char *record;
     char **names;
@@ -35,6 +36,7 @@ static const char usage[] =
     "  -b, --bound N|all   preemptions a run (default 2)\n"
     "  -w, --weak[=N|all]  weak memory: up to N stale reads a run (1)\n"
     "  -t, --threads N     leave out scenarios with more threads (default 3)\n"
+    "  -P, --pairs         two threads only, nobody interrupted or killed\n"
     "  -R, --random DEPTH  random runs instead of all: priorities that change DEPTH - 1 times\n"
     "  -n, --runs N        stop a scenario after N runs (4000000; 10000 if random)\n"
     "  -s, --seed N        of random runs (1)\n"
@@ -47,7 +49,7 @@ static const char usage[] =
 
 static bool is_wanted(const explore_scenario *s)
 {
-    if (s->threads > options.threads_max)
+    if (s->threads > options.threads_max || (options.pairs && (s->threads != 2 || s->handler || s->kill)))
         return false;
     for (int i = 0; i < options.name_count; i++) {
         if (options.bounds.replay ? strcmp(s->name, options.names[i]) == 0
@@ -165,17 +167,25 @@ static unsigned read_number(const char *text)
 static void read_options(int argc, char **argv)
 {
     static const struct option longs[] = {
-        { "bound", required_argument, NULL, 'b' },   { "weak", optional_argument, NULL, 'w' },
-        { "threads", required_argument, NULL, 't' }, { "random", required_argument, NULL, 'R' },
-        { "runs", required_argument, NULL, 'n' },    { "seed", required_argument, NULL, 's' },
-        { "replay", required_argument, NULL, 'r' },  { "part", required_argument, NULL, 'p' },
-        { "record", required_argument, NULL, 'o' },  { "list", no_argument, NULL, 'l' },
-        { "verbose", no_argument, NULL, 'v' },       { "first", no_argument, NULL, '1' },
-        { "help", no_argument, NULL, 'h' },          { NULL, 0, NULL, 0 },
+        { "bound", required_argument, NULL, 'b' },
+        { "weak", optional_argument, NULL, 'w' },
+        { "threads", required_argument, NULL, 't' },
+        { "pairs", no_argument, NULL, 'P' },
+        { "random", required_argument, NULL, 'R' },
+        { "runs", required_argument, NULL, 'n' },
+        { "seed", required_argument, NULL, 's' },
+        { "replay", required_argument, NULL, 'r' },
+        { "part", required_argument, NULL, 'p' },
+        { "record", required_argument, NULL, 'o' },
+        { "list", no_argument, NULL, 'l' },
+        { "verbose", no_argument, NULL, 'v' },
+        { "first", no_argument, NULL, '1' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     bool runs_given = false;
     int option;
-    while ((option = getopt_long(argc, argv, "b:w::t:R:n:s:r:p:o:1lvh", longs, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "b:w::t:PR:n:s:r:p:o:1lvh", longs, NULL)) != -1) {
         switch (option) {
         case 'b':
             options.bounds.preemptions = read_number(optarg);
@@ -185,6 +195,9 @@ static void read_options(int argc, char **argv)
             break;
         case 't':
             options.threads_max = read_number(optarg);
+            break;
+        case 'P':
+            options.pairs = true;
             break;
         case 'R':
             options.bounds.depth = read_number(optarg);

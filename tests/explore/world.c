@@ -203,8 +203,8 @@ static void end_call(struct call *call, int code)
     const bool is_wild = world.wild_clock >> explore_actor() & 1;
     call->running = false;
     /*
-     * "At some instant" is meant in an order of events that agrees with happens-before (docs/ORDERING.md). With one other
-     * thread that is this run's order; with two that nothing orders, weak memory may show them in another one.
+     * "At some instant" is meant in an order of events that agrees with happens-before (docs/ORDERING.md). With one
+     * other thread that is this run's order; with two that nothing orders, weak memory may show them in another one.
      */
     const bool is_judged = explore_now.threads <= 2 || !explore_memory_is_weak();
     if (is_judged && (code == LFMA_E_NOMEM || code == LFMA_E_FRAGMENTED) && !call->was_without)

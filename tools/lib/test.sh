@@ -130,6 +130,16 @@ run_fuzz_phase() {
     return 0
 }
 
+# Every memory order of the core one step weaker, each of which the explorer must catch; one test.
+run_mutants_phase() {
+    local result=OK
+    python3 tools/mutants.py --skip-known >"$(logs)/mutants.log" 2>&1 || result=FAIL
+    record mutants "the core's order mutants" "$result"
+    say "mutants: $(tail -n 1 "$(logs)/mutants.log")"
+    [[ $result == OK ]] || grep -v '^caught' "$(logs)/mutants.log"
+    return 0
+}
+
 # The suites asked for that a phase has. Prints nothing if it has none of them.
 common_suites() {
     local phase=$1 suite has_suites
@@ -169,6 +179,7 @@ run_tests() {
         run_phase "$phase" "${suites[@]}"
     done
     [[ $quick == no && (-z $named_suites || " $named_suites " == *" fuzz "*) ]] && run_fuzz_phase
+    [[ $quick == no && (-z $named_suites || " $named_suites " == *" mutants "*) ]] && run_mutants_phase
     finish_logs
 }
 
