@@ -271,7 +271,8 @@ def record(results, seconds):
         figures[kind + "_known"] = sum(caught is None and m.key in KNOWN for m, caught in of_kind)
     figures["known"] = {m.name: KNOWN[m.key] for m, caught in results if caught is None and m.key in KNOWN}
     figures["survivors"] = [m.name for m, caught in results if caught is None and m.key not in KNOWN]
-    (folder / ("mutants.json" if len(kinds) > 1 else "mutants-orders.json")).write_text(json.dumps(figures, indent=1) + "\n")
+    file = "mutants.json" if len(kinds) > 1 else "mutants-orders.json"
+    (folder / file).write_text(json.dumps(figures, indent=1) + "\n")
 
 
 def main():
