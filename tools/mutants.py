@@ -60,10 +60,19 @@ CHANGES = [
      "        if (false)\n            lfma__zone_clear_states"),
     ("marks survive a join", "zone/coalesce.c",
      "(void)lfma__a64_and_release(&lfma__zone_page_map(zone)[block], 0);", ";"),
-    ("split not in flight", "zone/claim.c",
-     "    lfma__owner_begin(owner);\n    for (unsigned from = order + 1;",
-     "    lfma__owner_advance(owner, 0);\n    for (unsigned from = order + 1;"),
-    ("join not in flight", "zone/coalesce.c", "lfma__owner_begin(join->owner);", ";"),
+    ("split marked late", "zone/claim.c",
+     "lfma__owner_begin(owner);\n        const uint64_t block = lfma__table_claim(table, start_slice(table, home));",
+     "const uint64_t block = lfma__table_claim(table, start_slice(table, home));\n        lfma__owner_begin(owner);"),
+    ("scan marked late", "zone/claim.c",
+     "lfma__owner_begin(owner);\n        const uint64_t block = lfma__table_claim_scan(table, &repaired);",
+     "const uint64_t block = lfma__table_claim_scan(table, &repaired);\n        lfma__owner_begin(owner);"),
+    ("join marked late", "zone/coalesce.c",
+     "lfma__owner_begin(join->owner);\n    if (!claim_run(zone, base, group, seen, first, log2_units)) {",
+     "const bool claimed = claim_run(zone, base, group, seen, first, log2_units);\n"
+     "    lfma__owner_begin(join->owner);\n    if (!claimed) {"),
+    ("pairs marked late", "zone/pairs.c",
+     "lfma__owner_begin(owner);\n    const uint64_t got = lfma__table_claim_bits(table, slice, lower | lower << 1);",
+     "const uint64_t got = lfma__table_claim_bits(table, slice, lower | lower << 1);\n    lfma__owner_begin(owner);"),
     ("free not raised", "zone/publish.c", "    lfma__owner_raise(owner);\n    return LFMA_OK;",
      "    return LFMA_OK;"),
     ("end does not raise", "zone/owner.h", "LFMA__VERSION_ONE - LFMA__IN_FLIGHT_ONE);",
@@ -183,13 +192,19 @@ def generated_mutants():
                          text[:match.start()] + INVERTED[old] + text[match.end():])
 
 
+def not_source(folder, names):
+    """Of a folder's names those that are no part of the sources: histories, results, and whatever ninja has built."""
+    return [name for name in names if name in (".git", "build", "results", "__pycache__")
+            or (Path(folder) / name / "build.ninja").exists()]
+
+
 class Workshop:
     """A copy of the tree in which one file at a time is wrong."""
 
     def __init__(self, folder):
         self.tree = Path(folder) / "tree"
         self.build = Path(folder) / "build"
-        shutil.copytree(ROOT, self.tree, ignore=shutil.ignore_patterns("build", ".git", "results"))
+        shutil.copytree(ROOT, self.tree, symlinks=True, ignore=not_source)
         options = ["-Dbuildtype=debug", "-Doptimization=1", "-Dwerror=false", "-Dbench=false"]
         self.command(["meson", "setup", str(self.build), str(self.tree), *options], 300, check=True)
 

@@ -97,6 +97,26 @@ uint64_t lfma__table_claim_around(lfma__table t, uint64_t start)
     return block;
 }
 
+static bool any(const lfma__a64 *words, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (lfma__a64_load_relaxed(&words[i]) != 0) /* E0: a reason to try */
+            return true;
+    }
+    return false;
+}
+
+bool lfma__table_has_hint(lfma__table t)
+{
+    const uint64_t search_words = lfma__words_for(t.slice_count);
+    return t.summary ? any(t.summary, lfma__words_for(search_words)) : any(t.search, search_words);
+}
+
+bool lfma__table_has_block(lfma__table t)
+{
+    return any(t.slices, t.slice_count);
+}
+
 uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired)
 {
     for (uint64_t slice = 0; slice < t.slice_count; slice++) {

@@ -119,6 +119,12 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
     return lfma__table_claim_around(t, start);
 }
 
+/* Does any hint lead somewhere? No proves nothing (T2). */
+bool lfma__table_has_hint(lfma__table t);
+
+/* Is there a slice that is not empty, whatever the hints say? */
+bool lfma__table_has_block(lfma__table t);
+
 /*
  * Claim a block by reading every slice, whatever the hints say, and set the hints that are missing on the way.
  * LFMA__NONE if every slice was empty when it was read. Adds the hints set to *repaired.

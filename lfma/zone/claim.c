@@ -74,16 +74,18 @@ static LFMA_NOINLINE uint64_t alloc_by_split(lfma__zone *zone, lfma__owner *owne
         if (page != LFMA__NONE)
             return page;
     }
-    lfma__owner_begin(owner);
     for (unsigned from = order + 1; from <= zone->order_max; from++) {
         const lfma__table table = lfma__zone_table(zone, from);
+        if (!lfma__table_has_hint(table))
+            continue; /* without a word to the others: a failure that goes in flight makes theirs LFMA_E_AGAIN */
+        lfma__owner_begin(owner);
         const uint64_t block = lfma__table_claim(table, start_slice(table, home));
         if (block != LFMA__NONE) {
             lfma__zone_hand_out(zone, owner, block << from, from, order);
             return block << from;
         }
+        lfma__owner_end(owner);
     }
-    lfma__owner_end(owner);
     return LFMA__NONE;
 }
 
@@ -99,16 +101,19 @@ LFMA_COLD uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, u
 {
     uint64_t repaired = 0;
     uint64_t page = LFMA__NONE;
-    lfma__owner_begin(owner);
     for (unsigned from = order; from <= zone->order_max && page == LFMA__NONE; from++) {
-        const uint64_t block = lfma__table_claim_scan(lfma__zone_table(zone, from), &repaired);
-        if (block == LFMA__NONE)
-            continue;
-        page = block << from;
-        lfma__zone_hand_out(zone, owner, page, from, order);
+        const lfma__table table = lfma__zone_table(zone, from);
+        if (!lfma__table_has_block(table))
+            continue; /* as in alloc_by_split() */
+        lfma__owner_begin(owner);
+        const uint64_t block = lfma__table_claim_scan(table, &repaired);
+        if (block == LFMA__NONE) {
+            lfma__owner_end(owner);
+        } else {
+            page = block << from;
+            lfma__zone_hand_out(zone, owner, page, from, order);
+        }
     }
-    if (page == LFMA__NONE)
-        lfma__owner_end(owner);
     lfma__owner_count(owner, LFMA__HINTS_REPAIRED, repaired);
     return page;
 }

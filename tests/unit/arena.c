@@ -506,3 +506,22 @@ Test(arena, validate_names_the_zone)
     }
     REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
 }
+
+/* A22: failures that find no hint move no owner word, and so never make another thread's failure LFMA_E_AGAIN. */
+Test(arena, failures_disturb_nobody)
+{
+    lfma_arena *const arena = ARENA(.pages = 4096);
+    char *const base = fill(arena);
+    for (unsigned checkerboard = 0; checkerboard < 2; checkerboard++) {
+        const int code = checkerboard ? LFMA_E_FRAGMENTED : LFMA_E_NOMEM;
+        const unsigned pages = checkerboard ? 2 : 1;
+        if (checkerboard)
+            free_pages(arena, base, 0, 2048, 2);
+        REQUIRE_CODE(try_pages(arena, pages, 0), code); /* retires the hints that lead nowhere */
+        const uint64_t before = lfma__arena_read_owners(arena).sum;
+        for (unsigned n = 0; n < 100; n++)
+            REQUIRE_CODE(try_pages(arena, pages, 0), code);
+        REQUIRE(lfma__arena_read_owners(arena).sum == before, "an owner word has moved");
+    }
+    lfma_arena_destroy_forced(arena);
+}
