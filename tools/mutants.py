@@ -96,7 +96,7 @@ INVERTED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": 
             " && ": " || ", " || ": " && "}
 
 EXPLORE = "tests/explore/explore"
-PROOFS = ["alloc-prove", "alloc1-prove", "move-prove", "coalesce-prove", "pairs-prove"]
+PROOFS = ["alloc-prove", "alloc1-prove", "move-prove", "coalesce-prove", "pairs-prove", "prove-scan"]
 SMALL = ["table", "numbers", "words", "scarce", "game", "new"]
 # Ways to catch a mutant, cheapest first: a name, the program, its arguments.
 WEAK_WAYS = [

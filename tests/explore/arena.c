@@ -103,7 +103,10 @@ static const explore_state words_states[] = {
     { "full", state_full },     { "halves", state_halves },     { "word", state_word },
     { "two", state_two_words }, { "blocks", state_two_blocks },
 };
-#define SCARCE_STATES 2u /* the first of them */
+
+static const explore_state scarce_states[] = { { "full", state_full },
+                                               { "halves", state_halves },
+                                               { "blocks", state_two_blocks } };
 
 static void state_first(void)
 {
@@ -164,6 +167,12 @@ static void op_step(void)
         explore_fail("coalesce failed");
 }
 
+/* What an allocation does that no hint has helped, by itself. */
+static void op_scan(void)
+{
+    world_scan(world.shape->order_least);
+}
+
 /* What an allocation does before a split, by itself. */
 static void op_pairs(void)
 {
@@ -212,8 +221,9 @@ static const explore_op arena_ops[] = {
 #define READERS 2u /* the last two only look, at everything */
 
 static const explore_op words_ops[] = {
-    { "alloc", op_alloc }, { "alloc1", op_alloc_1 }, { "alloc2", op_alloc_2 },    { "free", op_free },
-    { "move", op_move },   { "grow", op_grow },      { "coalesce", op_coalesce }, { "prove", op_prove },
+    { "alloc", op_alloc },       { "alloc1", op_alloc_1 }, { "alloc2", op_alloc_2 },
+    { "free", op_free },         { "move", op_move },      { "grow", op_grow },
+    { "coalesce", op_coalesce }, { "prove", op_prove },    { "scan", op_scan },
 };
 
 static const explore_op scarce_ops[] = {
@@ -302,10 +312,7 @@ const explore_family words_family = {
 
 const explore_family scarce_family = {
     .name = "scarce",
-    .states = words_states,
-    .state_count = SCARCE_STATES,
-    .ops = scarce_ops,
-    .op_count = EXPLORE_COUNT(scarce_ops),
+    FAMILY(scarce_states, scarce_ops),
     .third = 2, /* free */
     .beside = EXPLORE_NONE,
     .scenario = SCENARIO(setup_scarce),

@@ -266,6 +266,17 @@ void *world_alloc(unsigned order, unsigned flags)
     return block;
 }
 
+void world_scan(unsigned order)
+{
+    struct call *const call = begin_call(order, true);
+    const lfma__caller caller = lfma__arena_enter(world.arena);
+    const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(world.arena, 0), caller.owner, order);
+    lfma__arena_leave(caller);
+    if (page != LFMA__NONE)
+        receive(address_of((unsigned)page), order);
+    end_call(call, LFMA_OK);
+}
+
 void world_prove(void)
 {
     struct call *const call = begin_call(world.shape->order_least, false);

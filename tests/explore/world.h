@@ -33,7 +33,8 @@ void world_reset(void);
 
 /* A call by the running actor: its block; NULL, and a code that must be true. */
 void *world_alloc(unsigned order, unsigned flags);
-void world_prove(void); /* that no run of the least order is free, which must then be so */
+void world_scan(unsigned order); /* as world_alloc(), by reading all slices whatever the hints say */
+void world_prove(void);          /* that no run of the least order is free, which must then be so */
 void world_free_own(void);
 
 /* For explore_scenario. */
