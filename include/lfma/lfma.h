@@ -73,8 +73,10 @@ typedef uint64_t lfma_clock_fn(void *context);
 enum lfma_arena_flag {
     /**
      * Exact detection of racing frees: of several threads that free one block at the same instant one succeeds and
-     * the others get LFMA_E_DOUBLE_FREE, whatever else moves. Without it a double free is caught too, unless the
-     * block is claimed, split or joined at the very instant of the second free.
+     * the others get LFMA_E_DOUBLE_FREE, also while the block is split or joined. (Not if it has been handed out
+     * again between two steps of the slower free: then that one frees the new owner's block, as any late second
+     * free does; only generations could tell.) Without this flag a double free is caught too, unless the block is
+     * claimed, split or joined at the very instant of the second free.
      * Costs an atomic exchange at each free, and a line that both threads write.
      */
     LFMA_HARDENED = 1u << 0
