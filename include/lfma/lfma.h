@@ -155,12 +155,12 @@ LFMA_API LFMA_MUST_CHECK void *lfma_alloc(lfma_arena *arena, size_t bytes);
  * @return 0: `*ret_block` is the block, not zeroed, aligned to its usable size.
  *   LFMA_E_INVALID: NULL argument, bytes is 0, unknown flag.
  *   LFMA_E_NEVER: larger than the largest block.
- *   LFMA_E_NOMEM: at some instant of the call fewer pages were free than the block has. (An instant in an order of
- *   events that agrees with all that the program itself orders; a free that nothing orders before another thread's
- *   allocation may count as coming after it.)
+ *   LFMA_E_NOMEM: at some instant of the call fewer pages were free than the block has.
  *   LFMA_E_FRAGMENTED: at some instant of the call no aligned run of the size was free (though as many pages were).
+ *   (An instant in an order of events that agrees with all that the program itself orders: a free that nothing orders
+ *   before another thread's allocation may count as coming after it.)
  *   LFMA_E_BUDGET: an aligned run of the size was free, or could not be ruled out, but the coalescing budget ran out
-     before it was joined; what was joined stays joined; call again.
+ *     before it was joined; what was joined stays joined; call again.
  *   LFMA_E_AGAIN: other threads moved blocks throughout a bounded number of looks; nothing was proved; call again.
  * Lock-free. O(search words) while a block of the size or larger is found; else coalesces within the arena's budget
  * and, before it fails, reads the page bitmap, at most 32 times, as a rule once: O(pages / 64). @since 0.1

@@ -240,7 +240,7 @@ static void interrupt(void)
     engine.in_handler = false;
 }
 
-/* Random runs: at one of 2 × longest_run / depth points the running thread becomes the least urgent. */
+/* Random runs: who is most urgent; about depth - 1 times a run the running thread gets a low priority. */
 static unsigned at_random(const unsigned *threads, unsigned count, unsigned options)
 {
     if (engine.bounds->depth == 0)
