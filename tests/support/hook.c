@@ -42,10 +42,10 @@ void hook_clear(void)
         hooks[i].left = 0;
 }
 
-void hook_before(const void *cell, enum hook_kind kind)
+bool hook_before(const void *cell, enum hook_kind kind)
 {
     if (acting)
-        return;
+        return false;
     for (unsigned i = 0; i < HOOKS_MAX; i++) {
         struct hook *const h = &hooks[i];
         const bool meant = (!h->cell || h->cell == cell) && (h->kind == HOOK_ANY || h->kind == kind);
@@ -55,4 +55,5 @@ void hook_before(const void *cell, enum hook_kind kind)
         h->act(h->argument);
         acting = false;
     }
+    return false;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A third door to atomics (lfma/base/atomic.h): the real one, and a hook before each operation. A test says before
- * which operation on which word another thread is to act, and so takes the one way through a race that it is about.
- * The library is built against it from the same sources (-DLFMA_ATOMIC_DOOR).
+ * A door to atomics for tests (lfma/base/atomic.h): the real one, and a hook before each operation. The library is
+ * built against it from the same sources (-DLFMA_ATOMIC_DOOR). What stands behind the hook is linked in:
+ *
+ *     hook.c         before a chosen operation on a chosen word another thread acts: the one way through a race
+ *     steps.c        counts operations, and interrupts a call at each of them in turn
+ *     hook_yield.c   threads give way now and then
  */
 #ifndef LFMA_TESTS_SUPPORT_HOOK_H
 #define LFMA_TESTS_SUPPORT_HOOK_H
@@ -11,8 +14,20 @@
 #undef LFMA_ATOMIC_DOOR
 #undef LFMA_BASE_ATOMIC_H
 #include "base/atomic.h"
+#define LFMA_ATOMIC_DOOR "support/hook.h"
 
-enum hook_kind { HOOK_LOAD, HOOK_STORE, HOOK_CHANGE /* read-modify-write */, HOOK_ANY };
+enum hook_kind {
+    HOOK_LOAD,
+    HOOK_STORE,
+    HOOK_CHANGE /* read-modify-write */,
+    HOOK_EXCHANGE /* compare-exchange */,
+    HOOK_ANY
+};
+
+/* Returns whether a compare-exchange is to fail although its word is as expected. */
+bool hook_before(const void *cell, enum hook_kind kind);
+
+/* ---------------------------------------------------------------------------------------- for tests with hook.c */
 
 typedef void hook_act(void *argument);
 
@@ -26,65 +41,62 @@ void hook_set(const void *cell, enum hook_kind kind, unsigned nth, hook_act *act
 unsigned hook_waiting(void);
 void hook_clear(void);
 
-/* The library's side. */
-void hook_before(const void *cell, enum hook_kind kind);
+/* -------------------------------------------------------------------------------------------- the library's side */
 
-#define HOOK_LOADS(type, size, name)                                                                                 \
-    static inline type hooked_##size##_##name(const lfma__##size *a)                                                 \
+/*
+ * Functions, not macros with a comma: a line of the library then has as many calls as over the real door, and what
+ * gcov counts of both can be added up.
+ */
+#define HOOK_LOAD_(word, type, name)                                                                                 \
+    static inline type hooked_##word##_##name(const lfma__##word *a)                                                 \
     {                                                                                                                \
-        hook_before(a, HOOK_LOAD);                                                                                   \
-        return lfma__##size##_##name(a);                                                                             \
+        (void)hook_before(a, HOOK_LOAD);                                                                             \
+        return lfma__##word##_##name(a);                                                                             \
     }
-#define HOOK_STORES(type, size, name)                                                                                \
-    static inline void hooked_##size##_##name(lfma__##size *a, type value)                                           \
+#define HOOK_STORE_(word, type, name)                                                                                \
+    static inline void hooked_##word##_##name(lfma__##word *a, type value)                                           \
     {                                                                                                                \
-        hook_before(a, HOOK_STORE);                                                                                  \
-        lfma__##size##_##name(a, value);                                                                             \
+        (void)hook_before(a, HOOK_STORE);                                                                            \
+        lfma__##word##_##name(a, value);                                                                             \
     }
-#define HOOK_CHANGES(type, size, name)                                                                               \
-    static inline type hooked_##size##_##name(lfma__##size *a, type argument)                                        \
+#define HOOK_CHANGE_(word, type, name, operand)                                                                      \
+    static inline type hooked_##word##_##name(lfma__##word *a, operand value)                                        \
     {                                                                                                                \
-        hook_before(a, HOOK_CHANGE);                                                                                 \
-        return lfma__##size##_##name(a, argument);                                                                   \
+        (void)hook_before(a, HOOK_CHANGE);                                                                           \
+        return lfma__##word##_##name(a, value);                                                                      \
     }
-#define HOOK_BITS(name)                                                                                              \
-    static inline bool hooked_a64_##name(lfma__a64 *a, unsigned n)                                                   \
+#define HOOK_EXCHANGE_(word, type, name)                                                                             \
+    static inline type hooked_##word##_##name(lfma__##word *a, uint64_t *expected, uint64_t desired)                 \
     {                                                                                                                \
-        hook_before(a, HOOK_CHANGE);                                                                                 \
-        return lfma__a64_##name(a, n);                                                                               \
+        return !hook_before(a, HOOK_EXCHANGE) && lfma__##word##_##name(a, expected, desired);                        \
     }
 
-HOOK_LOADS(uint64_t, a64, load_relaxed)
-HOOK_LOADS(uint64_t, a64, load_acquire)
-HOOK_LOADS(uint64_t, a64, load_sc)
-HOOK_LOADS(uint8_t, a8, load_relaxed)
-HOOK_STORES(uint64_t, a64, store_relaxed)
-HOOK_STORES(uint64_t, a64, store_release)
-HOOK_STORES(uint8_t, a8, store_relaxed)
-HOOK_CHANGES(uint64_t, a64, add_relaxed)
-HOOK_CHANGES(uint64_t, a64, add_release)
-HOOK_CHANGES(uint64_t, a64, or_relaxed)
-HOOK_CHANGES(uint64_t, a64, or_sc)
-HOOK_CHANGES(uint64_t, a64, and_release)
-HOOK_CHANGES(uint64_t, a64, and_acqrel)
-HOOK_CHANGES(uint64_t, a64, and_sc)
-HOOK_CHANGES(uint8_t, a8, exchange_relaxed)
-HOOK_BITS(set_bit_sc)
-HOOK_BITS(clear_bit_acqrel)
-
-static inline bool hooked_a64_cas_relaxed(lfma__a64 *a, uint64_t *expected, uint64_t desired)
-{
-    hook_before(a, HOOK_CHANGE);
-    return lfma__a64_cas_relaxed(a, expected, desired);
-}
+HOOK_LOAD_(a64, uint64_t, load_relaxed)
+HOOK_LOAD_(a64, uint64_t, load_acquire)
+HOOK_LOAD_(a64, uint64_t, load_sc)
+HOOK_STORE_(a64, uint64_t, store_relaxed)
+HOOK_STORE_(a64, uint64_t, store_release)
+HOOK_CHANGE_(a64, uint64_t, add_relaxed, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, add_release, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, or_relaxed, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, or_sc, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, and_release, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, and_acqrel, uint64_t)
+HOOK_CHANGE_(a64, uint64_t, and_sc, uint64_t)
+HOOK_CHANGE_(a64, bool, set_bit_sc, unsigned)
+HOOK_CHANGE_(a64, bool, set_bit_acquire, unsigned)
+HOOK_CHANGE_(a64, bool, clear_bit_acqrel, unsigned)
+HOOK_EXCHANGE_(a64, bool, cas_relaxed)
+HOOK_EXCHANGE_(a64, bool, cas_weak_relaxed)
+HOOK_LOAD_(a8, uint8_t, load_relaxed)
+HOOK_STORE_(a8, uint8_t, store_relaxed)
+HOOK_CHANGE_(a8, uint8_t, exchange_relaxed, uint8_t)
 
 #define lfma__a64_load_relaxed hooked_a64_load_relaxed
 #define lfma__a64_load_acquire hooked_a64_load_acquire
 #define lfma__a64_load_sc hooked_a64_load_sc
-#define lfma__a8_load_relaxed hooked_a8_load_relaxed
 #define lfma__a64_store_relaxed hooked_a64_store_relaxed
 #define lfma__a64_store_release hooked_a64_store_release
-#define lfma__a8_store_relaxed hooked_a8_store_relaxed
 #define lfma__a64_add_relaxed hooked_a64_add_relaxed
 #define lfma__a64_add_release hooked_a64_add_release
 #define lfma__a64_or_relaxed hooked_a64_or_relaxed
@@ -92,9 +104,13 @@ static inline bool hooked_a64_cas_relaxed(lfma__a64 *a, uint64_t *expected, uint
 #define lfma__a64_and_release hooked_a64_and_release
 #define lfma__a64_and_acqrel hooked_a64_and_acqrel
 #define lfma__a64_and_sc hooked_a64_and_sc
-#define lfma__a8_exchange_relaxed hooked_a8_exchange_relaxed
 #define lfma__a64_set_bit_sc hooked_a64_set_bit_sc
+#define lfma__a64_set_bit_acquire hooked_a64_set_bit_acquire
 #define lfma__a64_clear_bit_acqrel hooked_a64_clear_bit_acqrel
 #define lfma__a64_cas_relaxed hooked_a64_cas_relaxed
+#define lfma__a64_cas_weak_relaxed hooked_a64_cas_weak_relaxed
+#define lfma__a8_load_relaxed hooked_a8_load_relaxed
+#define lfma__a8_store_relaxed hooked_a8_store_relaxed
+#define lfma__a8_exchange_relaxed hooked_a8_exchange_relaxed
 
 #endif

@@ -10,7 +10,7 @@
 
 #define ONE_IN 128u /* a call makes about a dozen operations */
 
-void hook_before(const void *cell, enum hook_kind kind)
+bool hook_before(const void *cell, enum hook_kind kind)
 {
     static _Thread_local rng random;
     (void)cell;
@@ -19,4 +19,5 @@ void hook_before(const void *cell, enum hook_kind kind)
         random.state = (uint64_t)(uintptr_t)&random;
     if (rng_below(&random, ONE_IN) == 0)
         (void)sched_yield();
+    return false;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/base.h"
+#include "support/steps.h"
+
+#include "support/hook.h"
 
 static struct {
     uint64_t count;
@@ -24,25 +26,27 @@ uint64_t steps_end(void)
     return steps.count;
 }
 
-void steps_take(void)
-{
-    steps.count++;
-    if (steps.at == 0 || steps.count != steps.at)
-        return;
-    const uint64_t count = steps.count;
-    steps.at = 0; /* once: what runs within is not interrupted */
-    steps.interrupt(steps.argument);
-    steps.count = count;
-}
-
 void steps_fail_exchanges(bool on)
 {
     steps.fail_exchanges = on;
     steps.failed_last = false;
 }
 
-bool steps_exchange_fails(void)
+static bool exchange_fails(void)
 {
     steps.failed_last = steps.fail_exchanges && !steps.failed_last;
     return steps.failed_last;
+}
+
+bool hook_before(const void *cell, enum hook_kind kind)
+{
+    (void)cell;
+    steps.count++;
+    if (steps.at != 0 && steps.count == steps.at) {
+        const uint64_t count = steps.count;
+        steps.at = 0; /* once: what runs within is not interrupted */
+        steps.interrupt(steps.argument);
+        steps.count = count;
+    }
+    return kind == HOOK_EXCHANGE && exchange_fails();
 }

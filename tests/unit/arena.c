@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <lfma/lfma.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -347,114 +346,6 @@ Test(arena, statistics_add_up)
     REQUIRE_CODE(lfma_arena_validate(arena, &report), LFMA_OK);
     REQUIRE(report.pages_free * PAGE == s.free_bytes && report.blocks_allocated == allocs - frees, "report");
     lfma_arena_destroy_forced(arena);
-}
-
-static void *alloc_and_free(void *argument)
-{
-    lfma_arena *const arena = argument;
-    for (unsigned n = 0; n < 1000; n++) {
-        void *const block = lfma_alloc(arena, 1 + n % 300);
-        if (!block || lfma_free(arena, block) != LFMA_OK)
-            return argument;
-    }
-    return NULL;
-}
-
-/* More threads at once than owner slots, one slot and all others over the shared one. */
-Test(arena, threads_beyond_the_limit)
-{
-    lfma_arena *const arena = ARENA(.pages = 1000, .threads_max = 1);
-    pthread_t threads[8];
-    for (unsigned i = 0; i < 8; i++)
-        cr_assert_eq(pthread_create(&threads[i], NULL, alloc_and_free, arena), 0);
-    for (unsigned i = 0; i < 8; i++) {
-        void *failed = arena;
-        cr_assert_eq(pthread_join(threads[i], &failed), 0);
-        REQUIRE(failed == NULL, "thread %u", i);
-    }
-    const lfma_arena_stats_t s = arena_stats(arena);
-    REQUIRE(s.allocs == 8000 && s.frees == 8000 && s.free_bytes == s.bytes, "%" PRIu64, s.allocs);
-    REQUIRE(arena_is_sound(arena) && arena_join_all(arena) && arena_is_fresh(arena), "fresh");
-    REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
-}
-
-/* ------------------------------------------------------------------------------------ threads that live at once */
-
-struct meeting {
-    lfma_arena *arena;
-    pthread_barrier_t all_have_one;
-    unsigned zones;
-};
-
-/* One block each, while all have a number: it comes from the zone of the number, modulo the zones there are. */
-static void *take_at_home(void *argument)
-{
-    struct meeting *const m = argument;
-    char *const block = lfma_alloc(m->arena, 1);
-    (void)pthread_barrier_wait(&m->all_have_one);
-    const uint32_t index = lfma__thread_self.index;
-    const uintptr_t zone = block ? (uintptr_t)(block - (char *)m->arena->base) >> m->arena->zone_shift : UINTPTR_MAX;
-    const bool at_home = zone == index % m->zones;
-    const bool given_back = block && lfma_free(m->arena, block) == LFMA_OK;
-    return at_home && given_back ? NULL : argument;
-}
-
-static void check_homes(unsigned zones)
-{
-    struct meeting m = { .arena = ARENA(.pages = zones * 4096, .zone_pages = 4096, .block_pages = 64),
-                         .zones = zones };
-    pthread_t threads[7];
-    REQUIRE(m.arena->zone_count == zones, "%u zones", m.arena->zone_count);
-    cr_assert_eq(pthread_barrier_init(&m.all_have_one, NULL, 7), 0);
-    for (unsigned i = 0; i < 7; i++)
-        cr_assert_eq(pthread_create(&threads[i], NULL, take_at_home, &m), 0);
-    for (unsigned i = 0; i < 7; i++) {
-        void *failed = &m;
-        cr_assert_eq(pthread_join(threads[i], &failed), 0);
-        REQUIRE(failed == NULL, "%u zones: a thread was not served at home", zones);
-    }
-    cr_assert_eq(pthread_barrier_destroy(&m.all_have_one), 0);
-    REQUIRE(arena_join_all(m.arena) && arena_is_fresh(m.arena), "fresh");
-    REQUIRE_CODE(lfma_arena_destroy(m.arena), LFMA_OK);
-}
-
-/* As many zones as threads, more, and fewer. */
-Test(arena, threads_start_in_the_zones_of_their_numbers)
-{
-    for (unsigned zones = 1; zones <= 9; zones++)
-        check_homes(zones);
-}
-
-/* Threads beyond the limit, all alive, over the shared slot: what fails for want of memory is proved there too. */
-static void *fail_with_nomem(void *argument)
-{
-    struct meeting *const m = argument;
-    void *block = NULL;
-    (void)lfma_free(m->arena, &block); /* a number, if there is one */
-    (void)pthread_barrier_wait(&m->all_have_one);
-    const int code = lfma_try_alloc(m->arena, 1, 0, &block);
-    (void)pthread_barrier_wait(&m->all_have_one);
-    return code == LFMA_E_NOMEM ? NULL : argument;
-}
-
-Test(arena, nomem_with_more_threads_than_slots)
-{
-    struct meeting m = { .arena = ARENA(.pages = 64, .threads_max = 2) };
-    pthread_t threads[5];
-    (void)fill(m.arena);
-    cr_assert_eq(pthread_barrier_init(&m.all_have_one, NULL, 5), 0);
-    for (unsigned i = 0; i < 5; i++)
-        cr_assert_eq(pthread_create(&threads[i], NULL, fail_with_nomem, &m), 0);
-    for (unsigned i = 0; i < 5; i++) {
-        void *failed = &m;
-        cr_assert_eq(pthread_join(threads[i], &failed), 0);
-        REQUIRE(failed == NULL, "thread %u", i);
-    }
-    const lfma_arena_stats_t s = arena_stats(m.arena);
-    REQUIRE(s.failed_nomem == 5 && s.bad_frees == 5, "%" PRIu64, s.failed_nomem);
-    uint64_t shared = lfma__a64_load_relaxed(&m.arena->owners[2].counters[LFMA__FAILED_NOMEM]);
-    REQUIRE(shared >= 3, "%" PRIu64 " of five over the shared slot", shared);
-    lfma_arena_destroy_forced(m.arena);
 }
 
 /* ------------------------------------------------------------------------------------------------- small promises */

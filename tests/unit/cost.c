@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Calls by their number of atomics, which no machine's speed changes: what is promised to be constant is, what is
- * promised to end does, and a search does not get longer with time. The library is built over support/steps.h.
+ * promised to end does, and a search does not get longer with time. The library is built over support/hook.h.
  */
 #include "arena/arena.h"
 #include "support/arenas.h"
 #include "support/clock.h"
+#include "support/steps.h"
 #include "support/unit.h"
 
 #include <lfma/lfma.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every public call interrupted before each of its atomics by every other one, from states at an edge, with all
- * checked at rest: no block lost, had twice or refused, no false NOMEM. The library is built over support/steps.h.
+ * checked at rest: no block lost, had twice or refused, no false NOMEM. The library is built over support/hook.h.
  */
+#include "support/steps.h"
 #include "arena/arena.h"
 #include "support/arenas.h"
 #include "support/clock.h"
