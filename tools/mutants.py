@@ -64,8 +64,8 @@ CHANGES = [
      "lfma__owner_begin(owner);\n        const uint64_t block = lfma__table_claim(table, start_slice(table, home));",
      "const uint64_t block = lfma__table_claim(table, start_slice(table, home));\n        lfma__owner_begin(owner);"),
     ("scan marked late", "zone/claim.c",
-     "lfma__owner_begin(owner);\n        const uint64_t block = lfma__table_claim_scan(table, &repaired);",
-     "const uint64_t block = lfma__table_claim_scan(table, &repaired);\n        lfma__owner_begin(owner);"),
+     "lfma__owner_begin(owner);\n        const uint64_t block = lfma__table_claim_scan(table, first, &repaired);",
+     "const uint64_t block = lfma__table_claim_scan(table, first, &repaired);\n        lfma__owner_begin(owner);"),
     ("join marked late", "zone/coalesce.c",
      "lfma__owner_begin(join->owner);\n    if (!claim_run(zone, base, group, seen, first, log2_units)) {",
      "const bool claimed = claim_run(zone, base, group, seen, first, log2_units);\n"

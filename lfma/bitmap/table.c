@@ -97,31 +97,32 @@ uint64_t lfma__table_claim_around(lfma__table t, uint64_t start)
     return block;
 }
 
-static bool any(const lfma__a64 *words, uint64_t count)
+/* The first word that is not 0; `count` if there is none. */
+static uint64_t first_of(const lfma__a64 *words, uint64_t from, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        if (lfma__a64_load_relaxed(&words[i]) != 0) /* E0: a reason to try */
-            return true;
-    }
-    return false;
+    while (from < count && lfma__a64_load_relaxed(&words[from]) == 0) /* E0: a reason to try; the claim decides */
+        from++;
+    return from;
 }
 
 bool lfma__table_has_hint(lfma__table t)
 {
+    const lfma__a64 *const hints = t.summary ? t.summary : t.search;
     const uint64_t search_words = lfma__words_for(t.slice_count);
-    return t.summary ? any(t.summary, lfma__words_for(search_words)) : any(t.search, search_words);
+    const uint64_t words = t.summary ? lfma__words_for(search_words) : search_words;
+    return first_of(hints, 0, words) < words;
 }
 
-bool lfma__table_has_block(lfma__table t)
+uint64_t lfma__table_find(lfma__table t)
 {
-    return any(t.slices, t.slice_count);
+    return first_of(t.slices, 0, t.slice_count);
 }
 
-uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired)
+uint64_t lfma__table_claim_scan(lfma__table t, uint64_t start, uint64_t *repaired)
 {
-    for (uint64_t slice = 0; slice < t.slice_count; slice++) {
-        if (lfma__a64_load_relaxed(&t.slices[slice]) == 0) /* E0: the survey proves emptiness, not this */
-            continue;
+    /* The survey proves emptiness, not this. */
+    for (uint64_t slice = first_of(t.slices, start, t.slice_count); slice < t.slice_count;
+         slice = first_of(t.slices, slice + 1, t.slice_count)) {
         if (lfma__table_hint(t, slice))
             ++*repaired;
         const uint64_t block = claim_in(t, slice);

@@ -122,14 +122,14 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
 /* Does any hint lead somewhere? No proves nothing (T2). */
 bool lfma__table_has_hint(lfma__table t);
 
-/* Is there a slice that is not empty, whatever the hints say? */
-bool lfma__table_has_block(lfma__table t);
+/* The first slice that is not empty, whatever the hints say; slice_count if each was empty when it was read. */
+uint64_t lfma__table_find(lfma__table t);
 
 /*
- * Claim a block by reading every slice, whatever the hints say, and set the hints that are missing on the way.
- * LFMA__NONE if every slice was empty when it was read. Adds the hints set to *repaired.
+ * Claim a block by reading every slice from `start` on, whatever the hints say, and set the hints that are missing on
+ * the way. LFMA__NONE if every slice was empty when it was read. Adds the hints set to *repaired.
  */
-uint64_t lfma__table_claim_scan(lfma__table t, uint64_t *repaired);
+uint64_t lfma__table_claim_scan(lfma__table t, uint64_t start, uint64_t *repaired);
 
 /* If a slice is empty but hinted, retire the hint: work that the next search then need not do. */
 void lfma__table_tidy(lfma__table t, uint64_t slice);

@@ -103,10 +103,11 @@ LFMA_COLD uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, u
     uint64_t page = LFMA__NONE;
     for (unsigned from = order; from <= zone->order_max && page == LFMA__NONE; from++) {
         const lfma__table table = lfma__zone_table(zone, from);
-        if (!lfma__table_has_block(table))
+        const uint64_t first = lfma__table_find(table);
+        if (first == table.slice_count)
             continue; /* as in alloc_by_split() */
         lfma__owner_begin(owner);
-        const uint64_t block = lfma__table_claim_scan(table, &repaired);
+        const uint64_t block = lfma__table_claim_scan(table, first, &repaired);
         if (block == LFMA__NONE) {
             lfma__owner_end(owner);
         } else {

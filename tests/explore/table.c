@@ -95,7 +95,7 @@ static void op_claim_high(void)
 static void op_scan(void)
 {
     uint64_t repaired = 0;
-    held[explore_actor()] = lfma__table_claim_scan(table(), &repaired);
+    held[explore_actor()] = lfma__table_claim_scan(table(), 0, &repaired);
 }
 
 /* Each thread has blocks of its own to publish, next to the last one. */

@@ -56,7 +56,7 @@ static void perform(lfma__table t, struct part *p)
             lfma__table_tidy(t, slice);
         return;
     case SCAN:
-        got = lfma__table_claim_scan(t, &repaired);
+        got = lfma__table_claim_scan(t, 0, &repaired);
         break;
     case OPS:
         return;

@@ -195,7 +195,7 @@ Test(races, a_scan_that_lost_goes_on)
             if (other > slice)
                 (void)lfma__table_publish(t, other * 64 + 9);
             hook_set(&search[slice / 64], HOOK_LOAD, 1, claim, &rival); /* the slice was seen, its hint not yet */
-            const uint64_t got = lfma__table_claim_scan(t, &repaired);
+            const uint64_t got = lfma__table_claim_scan(t, 0, &repaired);
             REQUIRE(hook_waiting() == 0 && rival.block == slice * 64, "%" PRIu64, rival.block);
             REQUIRE(got == (other > slice ? other * 64 + 9 : LFMA__NONE), "%" PRIu64 ", %" PRIu64, slice, other);
         }
@@ -344,6 +344,30 @@ Test(races, a_part_of_a_run_is_stolen_before_it_is_claimed)
 {
     for (uint64_t page = 0; page < 64; page = page ? page * 2 : 1)
         check_stolen_part(page);
+}
+
+/* What a scan has found is allocated before it claims: it goes on to the next order, or ends; not in flight. */
+Test(races, what_a_scan_has_found_is_stolen)
+{
+    for (unsigned larger = 0; larger < 2; larger++) {
+        zone_box box = zone_box_open(64, 31), own = zone_box_open(1, 0);
+        struct thief thief = { .box = { box.zone, own.owner } };
+        /* Page 0 is free, and with `larger` the upper half of the zone. */
+        const uint64_t page = box_alloc(&box, 0);
+        uint64_t pages[6] = { 0 };
+        for (unsigned order = 0; order < 6 - larger; order++)
+            pages[order] = box_alloc(&box, order);
+        REQUIRE(box_free(&box, page) == LFMA_OK, "page %" PRIu64, page);
+        hook_set(&box.owner->word, HOOK_STORE, 1, steal, &thief);
+        const uint64_t got = lfma__zone_alloc_scan(box.zone, box.owner, 0);
+        REQUIRE(hook_waiting() == 0 && thief.page == page, "%" PRIu64, thief.page);
+        REQUIRE(got == (larger ? 32 : LFMA__NONE) && !in_flight(&box), "%" PRIu64, got);
+        REQUIRE(!larger || box_free(&box, got) == LFMA_OK, "page %" PRIu64, got);
+        REQUIRE(box_free(&box, thief.page) == LFMA_OK, "page %" PRIu64, page);
+        for (unsigned order = 0; order < 6 - larger; order++)
+            REQUIRE(box_free(&box, pages[order]) == LFMA_OK, "order %u", order);
+        close_fresh(&box, &own);
+    }
 }
 
 /* A shared owner slot: what two of its users do to a word or a counter at once is all there in the end. */

@@ -152,7 +152,9 @@ TABLE_TEST(scan_repairs_the_summary)
         (void)lfma__table_publish(t, slice * 64);
         lfma__a64_store_relaxed(&t.summary[0], 0);
         REQUIRE(lfma__table_claim(t, 0) == LFMA__NONE, "hidden");
-        REQUIRE(lfma__table_claim_scan(t, &repaired) == slice * 64 && repaired == 1, "slice %" PRIu64, slice);
+        REQUIRE(lfma__table_find(t) == slice, "slice %" PRIu64, slice);
+        REQUIRE(lfma__table_claim_scan(t, slice, &repaired) == slice * 64 && repaired == 1, "slice %" PRIu64, slice);
+        REQUIRE(lfma__table_find(t) == t.slice_count, "none is left");
         REQUIRE(lfma__table_claim(t, 0) == LFMA__NONE, "the only one");
     }
     table_close(t);
@@ -254,12 +256,13 @@ TABLE_TEST(scan_finds_and_repairs_missing_hints)
             (void)lfma__table_publish(t, slice * 64 + 11);
             set_hint(t, slice, false);
             REQUIRE(lfma__table_claim(t, 0) == LFMA__NONE, "no hint, no block");
-            REQUIRE(lfma__table_claim_scan(t, &repaired) == slice * 64 + 10, "%" PRIu64 "/%" PRIu64, slice, slices);
+            REQUIRE(lfma__table_claim_scan(t, 0, &repaired) == slice * 64 + 10, "%" PRIu64 "/%" PRIu64, slice,
+                    slices);
             REQUIRE(repaired == 1, "%" PRIu64, repaired);
             REQUIRE(hinted(t, slice), "mended");
-            REQUIRE(lfma__table_claim_scan(t, &repaired) == slice * 64 + 11, "the other");
+            REQUIRE(lfma__table_claim_scan(t, 0, &repaired) == slice * 64 + 11, "the other");
             REQUIRE(repaired == 1, "nothing to mend: %" PRIu64, repaired);
-            REQUIRE(lfma__table_claim_scan(t, &repaired) == LFMA__NONE, "none left");
+            REQUIRE(lfma__table_claim_scan(t, 0, &repaired) == LFMA__NONE, "none left");
         }
         table_close(t);
     }
