@@ -160,6 +160,10 @@ def render(figures):
     return page + TAIL
 
 
+def known_figures():
+    return json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; none: only make the page")
@@ -168,12 +172,13 @@ def main():
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
         parser.error(f"no part {', '.join(unknown)}")
-    figures = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     for part in PARTS if options.all else options.parts:
-        figures[part] = run(part)
+        made = run(part)
+        figures = known_figures()  # read now: another part may have run meanwhile
+        figures[part] = made
         FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
         PAGE.write_text(render(figures))
-    PAGE.write_text(render(figures))
+    PAGE.write_text(render(known_figures()))
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ cross_tests() {
     if [[ $1 == yes ]]; then
         sed -nE 's/^lfma:(unit|model) \/ //p' | grep -vx placement
     else
-        sed -nE 's/^lfma:(unit|model|stress) \/ //p; s/^lfma:explore \/ (explore weak)$/\1/p'
+        sed -nE 's/^lfma:(unit|model|stress) \/ //p; s/^lfma:explore \/ (explore weak, deeper)$/\1/p'
     fi
 }
 
