@@ -24,6 +24,11 @@ static void *init(void)
     return create(PEER_ARENA_BYTES, 0, 0);
 }
 
+static void *init_core(void)
+{
+    return create(PEER_ARENA_BYTES, 0, LFMA_NO_CACHE);
+}
+
 static void *init_hardened(void)
 {
     return create(PEER_ARENA_BYTES, 0, LFMA_HARDENED);
@@ -32,6 +37,11 @@ static void *init_hardened(void)
 static void *init_large(size_t bytes)
 {
     return create(bytes, PEER_ZONE_BYTES, 0);
+}
+
+static void *init_large_core(size_t bytes)
+{
+    return create(bytes, PEER_ZONE_BYTES, LFMA_NO_CACHE);
 }
 
 static void *init_large_hardened(size_t bytes)
@@ -82,8 +92,7 @@ static int try_alloc(void *self, size_t bytes, void **ret_block)
 
 const struct peer peer_lfma = PEER_LFMA("lfma", "LFMA, the defaults", );
 
-/* The same as `lfma` as long as there are no per-thread caches to switch off. */
-const struct peer peer_lfma_core = PEER_LFMA("lfma-core", "the same code as `lfma` today", );
+const struct peer peer_lfma_core = PEER_LFMA("lfma-core", "without caches", _core);
 
 const struct peer peer_lfma_hardened = PEER_LFMA("lfma-hardened", "with LFMA_HARDENED", _hardened);
 /* clang-format on */

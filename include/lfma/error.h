@@ -23,14 +23,15 @@
     X(LFMA_E_DOUBLE_FREE, -10, "no block is allocated there: freed before, or never allocated")               \
     X(LFMA_E_BUSY,        -11, "blocks are still allocated")                                                  \
     X(LFMA_E_OS,          -12, "the operating system refused memory or address space")                        \
-    X(LFMA_E_BROKEN,      -13, "an invariant is broken")
+    X(LFMA_E_BROKEN,      -13, "an invariant is broken")                                                      \
+    X(LFMA_E_LIMIT,       -14, "all slots for threads and caches are taken")
 /* clang-format on */
 
 enum lfma_error {
 #define LFMA_ERROR_ENUM(name, value, text) name = value,
     LFMA_ERROR_TABLE(LFMA_ERROR_ENUM)
 #undef LFMA_ERROR_ENUM
-        LFMA_ERROR_LAST = -13 /**< the lowest code in use */
+        LFMA_ERROR_LAST = -14 /**< the lowest code in use */
 };
 
 #endif

@@ -79,7 +79,9 @@ enum lfma_arena_flag {
      * claimed, split or joined at the very instant of the second free.
      * Costs an atomic exchange at each free, and a line that both threads write.
      */
-    LFMA_HARDENED = 1u << 0
+    LFMA_HARDENED = 1u << 0,
+    /** No per-thread caches: each call works on the shared bitmaps. Then `cache_bytes` must be 0. */
+    LFMA_NO_CACHE = 1u << 1
 };
 
 /**
@@ -96,6 +98,8 @@ typedef struct lfma_arena_config {
                                  the arena and at least 16 of the largest blocks */
     lfma_budget coalesce;   /**< bounds the coalescing passes inside one allocation; default 100 ms (16 GiB of
                                  single free pages are joined in less); LFMA_BUDGET_NONE: no passes */
+    size_t cache_bytes;     /**< what the caches of all threads together may keep, at most; default: an eighth of
+                                 the arena. LFMA_NO_CACHE: nothing. */
     uint32_t flags;         /**< enum lfma_arena_flag */
     uint32_t threads_max; /**< threads with an owner slot of their own, 1 … 1024; default 256. Further threads work
                                  too, over a slot that they share (one atomic add a call more). */
@@ -105,7 +109,7 @@ typedef struct lfma_arena_config {
 
 /* clang-format off */
 #define LFMA_ARENA_CONFIG_INIT                                                                      \
-    { sizeof(lfma_arena_config), 0, 0, 0, 0, { 100000000u, LFMA_UNLIMITED }, 0, 0, NULL, NULL }
+    { sizeof(lfma_arena_config), 0, 0, 0, 0, { 100000000u, LFMA_UNLIMITED }, 0, 0, 0, NULL, NULL }
 /* clang-format on */
 
 /* ------------------------------------------------------------------------------------ create and destroy */
@@ -250,6 +254,7 @@ LFMA_API const char *lfma_version(void);
 }
 #endif
 
+#include "cache.h"
 #include "stats.h"
 
 #endif

@@ -29,7 +29,9 @@ typedef struct lfma_arena_stats_t {
     size_t metadata_bytes;  /**< mapped for metadata, apart from the payload */
 
     size_t free_bytes;                 /**< in free blocks */
-    size_t allocated_bytes;            /**< in allocated blocks: bytes − free_bytes */
+    size_t cached_bytes;               /**< kept by threads' caches: neither free to others nor allocated */
+    size_t cached_bytes_max;           /**< what they may keep, all together */
+    size_t allocated_bytes;            /**< in allocated blocks: bytes − free_bytes − cached_bytes */
     size_t largest_free_bytes;         /**< the largest free block; coalescing may make a larger one */
     uint64_t free_blocks[LFMA_ORDERS]; /**< free blocks of each order */
 
@@ -56,7 +58,7 @@ typedef struct lfma_arena_stats_t {
 
 /* clang-format off */
 #define LFMA_ARENA_STATS_INIT                                                                   \
-    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 },                \
+    { sizeof(lfma_arena_stats_t), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, { 0 },               \
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
@@ -78,10 +80,12 @@ typedef struct lfma_report {
     size_t pages_allocated;  /**< pages in allocated blocks */
     size_t blocks_free;      /**< free blocks */
     size_t blocks_allocated; /**< allocated blocks */
+    size_t pages_cached;     /**< pages that threads' caches keep */
+    size_t blocks_cached;    /**< blocks that threads' caches keep */
 } lfma_report;
 
 /* clang-format off */
-#define LFMA_REPORT_INIT { sizeof(lfma_report), NULL, NULL, 0, 0, 0, 0, 0, 0, 0 }
+#define LFMA_REPORT_INIT { sizeof(lfma_report), NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /**

@@ -10,7 +10,7 @@
 
 struct request {
     lfma_arena *arena;
-    lfma__owner *owner;
+    lfma__slot *slot;
     uint32_t home;
     unsigned order;
     unsigned flags;
@@ -18,33 +18,33 @@ struct request {
 
 struct found {
     uint64_t zone;
-    uint64_t page; /* LFMA__NONE: not found */
+    uint64_t page; /* in the zone; LFMA__NONE: not found */
 };
 
 static const struct found not_found = { 0, LFMA__NONE };
 
 static inline uint32_t home_zone(const lfma_arena *arena, uint32_t home)
 {
-    return home < arena->zone_count ? home : home % arena->zone_count;
+    return home < arena->pool.row.count ? home : home % arena->pool.row.count;
 }
 
 /* Threads that share a home zone start at different slices of it, the first of them at the lowest. */
 static inline uint32_t home_in_zone(const lfma_arena *arena, uint32_t home)
 {
-    return home < arena->zone_count ? 0 : home / arena->zone_count;
+    return home < arena->pool.row.count ? 0 : home / arena->pool.row.count;
 }
 
 static inline uint32_t next_zone(const lfma_arena *arena, uint32_t zone)
 {
-    return zone + 1 < arena->zone_count ? zone + 1 : 0;
+    return zone + 1 < arena->pool.row.count ? zone + 1 : 0;
 }
 
 static struct found find_by_hints(const struct request *r)
 {
     uint32_t zone = home_zone(r->arena, r->home);
     const uint32_t home = home_in_zone(r->arena, r->home);
-    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r->arena, zone)) {
-        const uint64_t page = lfma__zone_alloc(lfma__arena_zone(r->arena, zone), r->owner, r->order, home);
+    for (uint32_t i = 0; i < r->arena->pool.row.count; i++, zone = next_zone(r->arena, zone)) {
+        const uint64_t page = lfma__zone_alloc(lfma__arena_zone(r->arena, zone), &r->slot->owner, r->order, home);
         if (page != LFMA__NONE)
             return (struct found){ zone, page };
     }
@@ -54,8 +54,8 @@ static struct found find_by_hints(const struct request *r)
 static struct found find_by_scan(const struct request *r)
 {
     uint32_t zone = home_zone(r->arena, r->home);
-    for (uint32_t i = 0; i < r->arena->zone_count; i++, zone = next_zone(r->arena, zone)) {
-        const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(r->arena, zone), r->owner, r->order);
+    for (uint32_t i = 0; i < r->arena->pool.row.count; i++, zone = next_zone(r->arena, zone)) {
+        const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(r->arena, zone), &r->slot->owner, r->order);
         if (page != LFMA__NONE)
             return (struct found){ zone, page };
     }
@@ -65,12 +65,12 @@ static struct found find_by_scan(const struct request *r)
 /* Join blocks until one is large enough. */
 static struct found find_by_joining(const struct request *r, lfma__meter *meter)
 {
-    lfma__join join = { .meter = meter, .owner = r->owner, .want = r->order };
+    lfma__join join = { .meter = meter, .owner = &r->slot->owner, .want = r->order };
     uint64_t zone = 0;
     (void)lfma__arena_coalesce(r->arena, &join, &zone);
     if (join.kept_page == LFMA__NONE)
         return not_found;
-    lfma__zone_hand_out(lfma__arena_zone(r->arena, zone), r->owner, join.kept_page, join.kept_order, r->order);
+    lfma__zone_hand_out(lfma__arena_zone(r->arena, zone), &r->slot->owner, join.kept_page, join.kept_order, r->order);
     return (struct found){ zone, join.kept_page };
 }
 
@@ -126,76 +126,132 @@ static enum lfma__counter counter_of(int code)
     }
 }
 
-/* The zone tried first had nothing: look everywhere, then work for it. Counts a failure. */
+/* The zone tried first had nothing: look everywhere, then work for it. */
 static LFMA_NOINLINE int alloc_elsewhere(const struct request *r, struct found *found)
 {
-    int code = LFMA_OK;
-    if (r->order > r->arena->order_max) {
-        code = LFMA_E_NEVER;
-    } else {
-        *found = find_by_hints(r);
-        if (found->page == LFMA__NONE)
-            code = alloc_slowly(r, found);
+    *found = find_by_hints(r);
+    if (found->page == LFMA__NONE) {
+        lfma__cache_press(&r->arena->pool);
+        if (lfma__cache_drain(&r->arena->pool, r->slot) + lfma__arena_drain_orphans(r->arena) > 0)
+            *found = find_by_hints(r);
     }
+    const int code = found->page == LFMA__NONE ? alloc_slowly(r, found) : LFMA_OK;
     if (code == LFMA_OK)
-        lfma__a64_store_relaxed(&r->owner->zone, found->zone + 1); /* E0: only where to look first */
-    else
-        lfma__owner_count(r->owner, counter_of(code), 1);
+        lfma__a64_store_relaxed(&r->slot->owner.zone, found->zone + 1); /* E0: only where to look first */
     return code;
 }
 
-/* bytes >= 1; at least 2^order_least pages. */
-static inline int alloc_order(lfma_arena *arena, size_t bytes, unsigned order_least, unsigned flags, void **ret_block)
+/*
+ * From the cache; if it has nothing: fill it, or allocate from the tables. Raises the pressure when a block had to
+ * be cut though large ones are scarce, and ends it when they are plenty again.
+ */
+static LFMA_NOINLINE int alloc_from_tables(const struct request *r, uint64_t *ret_page)
 {
-    const uint64_t last_page = (uint64_t)(bytes - 1) >> arena->page_shift;
-    unsigned order = last_page == 0 ? 0 : lfma__log2_floor(last_page) + 1;
-    if (order < order_least)
-        order = order_least;
+    lfma_arena *const arena = r->arena;
+    lfma__owner *const owner = &r->slot->owner;
+    if (LFMA_UNLIKELY(lfma__cache_is_pressed(&arena->pool)))
+        (void)lfma__cache_drain(&arena->pool, r->slot);
 
-    const lfma__caller caller = lfma__arena_enter(arena);
-    const uint32_t home = lfma__caller_home(caller);
-    const uint64_t last = lfma__a64_load_relaxed(&caller.owner->zone); /* E0: only where to look first */
-    uint64_t zone = last ? last - 1 : home_zone(arena, home);
-    uint64_t page = lfma__zone_alloc(lfma__arena_zone(arena, zone), caller.owner, order, home_in_zone(arena, home));
-    if (LFMA_UNLIKELY(page == LFMA__NONE)) {
-        const struct request request = { arena, caller.owner, home, order, flags };
-        struct found found;
-        const int code = alloc_elsewhere(&request, &found);
-        if (code != LFMA_OK) {
-            lfma__arena_leave(caller);
+    const uint64_t last = lfma__a64_load_relaxed(&owner->zone); /* E0: only where to look first */
+    struct found found = { .zone = last ? last - 1 : home_zone(arena, r->home) };
+    lfma__zone *const zone = lfma__arena_zone(arena, found.zone);
+    const uint32_t home = home_in_zone(arena, r->home);
+    *ret_page = lfma__cache_take(&arena->pool, r->slot, found.zone, r->order, home);
+    if (*ret_page != LFMA__NONE)
+        return LFMA_OK;
+    const uint64_t splits = lfma__owner_figure(owner, LFMA__SPLITS);
+    found.page = lfma__zone_alloc(zone, owner, r->order, home);
+    if (LFMA_UNLIKELY(found.page == LFMA__NONE)) {
+        const int code = alloc_elsewhere(r, &found);
+        if (code != LFMA_OK)
             return code;
-        }
-        zone = found.zone;
-        page = found.page;
     }
-    *ret_block = (void *)(arena->base + (zone << arena->zone_shift) + (page << arena->page_shift));
-    lfma__owner_count(caller.owner, LFMA__BYTES_REQUESTED, bytes);
-    lfma__owner_count(caller.owner, LFMA__ALLOCS_OF_ORDER + order, 1);
-    lfma__arena_leave(caller);
+    lfma__cache_mind_pressure(&r->arena->pool, r->slot, zone, lfma__owner_figure(owner, LFMA__SPLITS) != splits);
+    *ret_page = (found.zone << arena->pool.row.pages_log2) + found.page;
     return LFMA_OK;
 }
 
-int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block)
+/* The smallest order whose blocks hold so many bytes; above all orders for 0. */
+static inline unsigned order_for(const lfma_arena *arena, size_t bytes)
 {
-    if (LFMA_UNLIKELY(!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0))
-        return LFMA_E_INVALID;
-    return alloc_order(arena, bytes, 0, flags, ret_block);
+    const uint64_t last_page = (uint64_t)(bytes - 1) >> arena->page_shift;
+    return lfma__log2_floor(2 * last_page + 1);
 }
 
-void *lfma_alloc(lfma_arena *arena, size_t bytes)
+bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, unsigned flags, unsigned *ret_order)
+{
+    if (bytes == 0 || (flags & ~FLAGS_KNOWN) != 0 || (alignment & (alignment - 1)) != 0)
+        return false;
+    /* A block is aligned to its size (A1), so an alignment is a least order; 0 means the natural one. */
+    const unsigned shift = alignment ? lfma__log2_floor(alignment) : 0;
+    const unsigned order_least = shift > arena->page_shift ? shift - arena->page_shift : 0;
+    const unsigned order = order_for(arena, bytes);
+    *ret_order = order > order_least ? order : order_least;
+    return true;
+}
+
+int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
+                      unsigned flags, void **ret_block)
+{
+    const struct request request = { arena, slot, home, order, flags };
+    uint64_t page;
+    const int code = order > arena->order_max ? LFMA_E_NEVER : alloc_from_tables(&request, &page);
+    if (LFMA_LIKELY(code == LFMA_OK)) {
+        *ret_block = (void *)(arena->base + (page << arena->page_shift));
+        lfma__owner_count(&slot->owner, LFMA__BYTES_REQUESTED, bytes);
+        lfma__owner_add(&slot->owner, &slot->allocs[order], 1);
+    } else {
+        lfma__owner_count(&slot->owner, counter_of(code), 1);
+    }
+    return code;
+}
+
+static LFMA_NOINLINE void *alloc_or_null(lfma_arena *arena, size_t bytes)
 {
     void *block = NULL;
     return lfma_try_alloc(arena, bytes, 0, &block) == LFMA_OK ? block : NULL;
 }
 
+/*
+ * The short way first: a block that was taken ahead. Of other threads' words it reads one that seldom changes, and
+ * the block's state; it makes no call but at its end, so that it needs no stack.
+ */
+void *lfma_alloc(lfma_arena *arena, size_t bytes)
+{
+    if (LFMA_UNLIKELY(!arena))
+        return NULL;
+    const unsigned order = order_for(arena, bytes);
+    const uint64_t name = lfma__cache_short_way(&arena->pool);
+    lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
+    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || order > arena->order_max))
+        return alloc_or_null(arena, bytes);
+    lfma__slot *const slot = ticket->mine;
+    lfma__ticket_enter(ticket);
+    const uint64_t page = lfma__hold_pop(&slot->shelves[order].holds[LFMA__TAKE], order, arena->pool.row.states);
+    if (LFMA_UNLIKELY(page == LFMA__NONE)) {
+        lfma__ticket_leave(ticket, name);
+        return alloc_or_null(arena, bytes);
+    }
+    lfma__a64_own_add_relaxed(&slot->owner.counters[LFMA__BYTES_REQUESTED], bytes); /* E0: a figure */
+    lfma__a64_own_add_relaxed(&slot->allocs[order], 1);                             /* E0: a figure */
+    lfma__ticket_leave(ticket, name);
+    return (void *)(arena->base + (page << arena->page_shift));
+}
+
 int lfma_try_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment, unsigned flags, void **ret_block)
 {
-    if (!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0 || (alignment & (alignment - 1)) != 0)
+    unsigned order;
+    if (!arena || !ret_block || !lfma__arena_order(arena, bytes, alignment, flags, &order))
         return LFMA_E_INVALID;
-    /* A block is aligned to its size (A1), so an alignment is a least order; 0 means the natural one. */
-    const unsigned shift = alignment ? lfma__log2_floor(alignment) : 0;
-    const unsigned order_least = shift > arena->page_shift ? shift - arena->page_shift : 0;
-    return alloc_order(arena, bytes, order_least, flags, ret_block);
+    const lfma__caller caller = lfma__arena_enter(arena);
+    const int code = lfma__arena_alloc(arena, caller.slot, lfma__caller_home(caller), bytes, order, flags, ret_block);
+    lfma__arena_leave(arena, caller);
+    return code;
+}
+
+int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block)
+{
+    return lfma_try_alloc_aligned(arena, bytes, 0, flags, ret_block);
 }
 
 void *lfma_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment)

@@ -3,10 +3,10 @@
  * Room `arena`: zones over one reserved address range, and the public calls.
  *
  *     payload    | zone 0 | zone 1 | … | last zone (may be shorter) |   never touched
- *     metadata   | arena | owner slots 0 … threads_max - 1, the shared one | zone 0 | zone 1 | … |
+ *     metadata   | arena | slots 0 … threads_max - 1, the shared one | zone 0 | zone 1 | … |
  *
  * A1  Zones lie at multiples of a power of two from the payload's base, which is a multiple of the largest block.
- * A2  A thread uses the owner slot of its number (os/thread.h); without one, or while a call of its own is
+ * A2  A thread uses the slot of its number (os/thread.h); without one, or while a call of its own is
  *     interrupted by a signal handler that calls, the shared slot.
  * A3  A thread starts to look in a home zone, given by its number, and falls back to the others in turn.
  *
@@ -17,66 +17,52 @@
 
 #include <lfma/lfma.h>
 
+#include "cache/cache.h"
 #include "os/os.h"
-#include "zone/zone.h"
 
 struct lfma_arena {
     /* Never changes after creation: shared read-only by all threads. */
     uintptr_t base;
     uint64_t bytes; /* whole pages */
     uint32_t page_shift;
-    uint32_t zone_shift;
-    uint32_t zone_count;
     uint32_t order_max;
     uint32_t threads_max;
-    bool hardened;
-    uint64_t zone_stride; /* bytes of metadata from one zone to the next */
-    char *zones;
-    lfma__owner *owners;
+    lfma__slot *slots;
     uint64_t metadata_bytes;
     lfma_budget coalesce;
     lfma_clock_fn *clock;
     void *clock_context;
 
+    lfma__pool pool;         /* begins with words that change seldom, shared as the ones above */
+    lfma_arena *next, *last; /* in the registry */
     _Alignas(LFMA_LINE_BYTES) lfma__a64 coalesce_zone; /* the zone where the next lfma_coalesce() goes on */
 };
 
-static inline lfma__zone *lfma__arena_zone(lfma_arena *arena, uint64_t index)
+static inline lfma__zone *lfma__arena_zone(const lfma_arena *arena, uint64_t index)
 {
-    return (lfma__zone *)(void *)(arena->zones + index * arena->zone_stride);
+    return lfma__row_zone(&arena->pool.row, index);
 }
 
 /* ------------------------------------------------------------------------------ who calls (owners.c) */
 
 typedef struct lfma__caller {
-    lfma__owner *owner;
-    lfma__thread *thread; /* whose busy flag this call raised; NULL if none */
+    lfma__slot *slot;
+    lfma__ticket *ticket; /* that this call made busy; NULL if the slot is the shared one */
+    uint32_t index;       /* of the thread, where it has one */
 } lfma__caller;
 
-lfma__caller lfma__arena_enter_slow(lfma_arena *arena, lfma__thread *thread);
+/* A call that goes the whole way. */
+lfma__caller lfma__arena_enter(lfma_arena *arena);
 
-static inline lfma__caller lfma__arena_enter(lfma_arena *arena)
+static inline void lfma__arena_leave(const lfma_arena *arena, lfma__caller caller)
 {
-    lfma__thread *const thread = &lfma__thread_self;
-    /* E0: of this thread and its signal handlers alone; the signal fences keep it around the call. */
-    if (LFMA_UNLIKELY(thread->index >= arena->threads_max || lfma__a8_load_relaxed(&thread->busy)))
-        return lfma__arena_enter_slow(arena, thread);
-    lfma__a8_store_relaxed(&thread->busy, 1); /* E0 */
-    lfma__signal_fence();
-    return (lfma__caller){ &arena->owners[thread->index], thread };
-}
-
-static inline void lfma__arena_leave(lfma__caller caller)
-{
-    if (LFMA_UNLIKELY(!caller.thread))
-        return;
-    lfma__signal_fence();
-    lfma__a8_store_relaxed(&caller.thread->busy, 0); /* E0: as in lfma__arena_enter */
+    if (LFMA_LIKELY(caller.ticket))
+        lfma__ticket_leave(caller.ticket, arena->pool.name);
 }
 
 static inline uint32_t lfma__caller_home(lfma__caller caller)
 {
-    return caller.thread ? caller.thread->index : 0;
+    return caller.ticket ? caller.index : 0;
 }
 
 /* All owner words at one reading: equal sums mean that no word has changed. */
@@ -93,19 +79,34 @@ lfma__owners_seen lfma__arena_read_owners(lfma_arena *arena);
  */
 int lfma__arena_prove(lfma_arena *arena, unsigned order);
 
+/* ------------------------------------------------------------------------------ the process (registry.c) */
+
+/* Before the first arena is made; idempotent. */
+void lfma__arena_prepare(void);
+
+/* From now on, until it is unregistered, threads that end give back what they have kept in the arena. */
+void lfma__arena_register(lfma_arena *arena);
+void lfma__arena_unregister(lfma_arena *arena);
+
+/* ------------------------------------------------------------------------------ allocate and free, by any slot */
+
+/* The whole way, by a slot that the caller alone uses, or the shared one. The order may be above the arena's. */
+int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
+                      unsigned flags, void **ret_block);
+int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, void *block);
+
+/* The order that so many bytes at such an alignment need, above all orders if there is none; false: not a request. */
+bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, unsigned flags, unsigned *ret_order);
+
+/* ------------------------------------------------------------------------------ caches (caches.c) */
+
+/* Give back what was kept by who is no more: after fork(), in the child. Returns how many pages. */
+uint64_t lfma__arena_drain_orphans(lfma_arena *arena);
+
+/* Caches that are not destroyed with the arena give back their numbers. */
+void lfma__arena_forget_caches(lfma_arena *arena);
+
 /* ------------------------------------------------------------------------------ addresses */
-
-/* Which page of which zone an address is; the caller has checked that it lies in the arena. */
-typedef struct lfma__place {
-    lfma__zone *zone;
-    uint64_t page;
-} lfma__place;
-
-static inline lfma__place lfma__arena_place(lfma_arena *arena, uint64_t offset)
-{
-    const uint64_t in_zone = offset & (((uint64_t)1 << arena->zone_shift) - 1);
-    return (lfma__place){ lfma__arena_zone(arena, offset >> arena->zone_shift), in_zone >> arena->page_shift };
-}
 
 /* A pointer's offset; at least arena->bytes if it is outside. */
 static inline uint64_t lfma__arena_offset(const lfma_arena *arena, const void *pointer)

@@ -8,7 +8,9 @@
 #define ARENA_BYTES_MAX ((uint64_t)1 << 45) /* aligned to a block as large as itself it still fits 2^47 */
 #define ZONES_DEFAULT 16u                   /* when the largest block leaves room for several zones */
 #define THREADS_DEFAULT 256u
-#define FLAGS_KNOWN ((uint32_t)LFMA_HARDENED)
+#define CACHE_PART 8u /* of the arena, where nothing else is said */
+#define GIVE_PART 4u  /* of the caches: for frees that are gathered; the rest is for blocks taken ahead */
+#define FLAGS_KNOWN ((uint32_t)LFMA_HARDENED | (uint32_t)LFMA_NO_CACHE)
 
 struct geometry {
     uint64_t bytes;
@@ -17,6 +19,7 @@ struct geometry {
     uint32_t order_max;
     uint32_t threads_max;
     uint64_t zone_count;
+    uint64_t cache_pages;
 };
 
 static bool is_power_of_two(uint64_t x)
@@ -82,6 +85,10 @@ static bool choose_geometry(const lfma_arena_config *config, struct geometry *g)
     g->page_shift = lfma__log2_floor(page_bytes);
     g->bytes = lfma__round_up(config->bytes, page_bytes);
     g->threads_max = config->threads_max ? config->threads_max : THREADS_DEFAULT;
+    if (config->cache_bytes > config->bytes || (config->cache_bytes && config->flags & LFMA_NO_CACHE))
+        return false;
+    const uint64_t cache_bytes = config->cache_bytes ? config->cache_bytes : g->bytes / CACHE_PART;
+    g->cache_pages = config->flags & LFMA_NO_CACHE ? 0 : cache_bytes >> g->page_shift;
     return choose_block(config, g) && choose_zones(config, g);
 }
 
@@ -97,13 +104,31 @@ static void choose_layouts(const struct geometry *g, lfma__zone *full, lfma__zon
         *full = *last;
 }
 
+/* The states of all zones lie together, behind the zones. */
+static void make_zone(const lfma__row *row, uint64_t index, const lfma__zone *layout)
+{
+    char *const zone = (char *)lfma__row_zone(row, index);
+    lfma__zone here = *layout;
+    here.states_offset = (uint64_t)((char *)(row->states + (index << row->pages_log2)) - zone);
+    lfma__zone_init((lfma__zone *)(void *)zone, &here);
+}
+
+/* Names, and the tickets that they share, in turn (os/thread.h). */
+static uint64_t new_name(void)
+{
+    static lfma__a64 names;
+    const uint64_t n = lfma__a64_add_relaxed(&names, 1) + 1; /* E0: each is another */
+    return n << 6 | n % LFMA__TICKETS << 4;
+}
+
 static lfma_arena *make_arena(const lfma_arena_config *config, const struct geometry *g)
 {
     lfma__zone full, last;
     choose_layouts(g, &full, &last);
-    const uint64_t owners_offset = lfma__round_up(sizeof(lfma_arena), LFMA_LINE_BYTES);
-    const uint64_t zones_offset = owners_offset + (g->threads_max + (uint64_t)1) * sizeof(lfma__owner);
-    const uint64_t metadata_bytes = zones_offset + (g->zone_count - 1) * full.bytes + last.bytes;
+    const uint64_t slots_offset = lfma__round_up(sizeof(lfma_arena), LFMA_LINE_BYTES);
+    const uint64_t zones_offset = slots_offset + (g->threads_max + (uint64_t)1) * sizeof(lfma__slot);
+    const uint64_t states_offset = zones_offset + (g->zone_count - 1) * full.states_offset + last.states_offset;
+    const uint64_t metadata_bytes = states_offset + (g->bytes >> g->page_shift);
 
     char *const metadata = lfma__os_reserve(metadata_bytes, LFMA_LINE_BYTES);
     if (!metadata)
@@ -118,21 +143,29 @@ static lfma_arena *make_arena(const lfma_arena_config *config, const struct geom
     *arena = (lfma_arena){ .base = (uintptr_t)payload,
                            .bytes = g->bytes,
                            .page_shift = g->page_shift,
-                           .zone_shift = g->zone_shift,
-                           .zone_count = (uint32_t)g->zone_count,
                            .order_max = g->order_max,
                            .threads_max = g->threads_max,
-                           .hardened = (config->flags & LFMA_HARDENED) != 0,
-                           .zone_stride = full.bytes,
-                           .zones = metadata + zones_offset,
-                           .owners = (lfma__owner *)(void *)(metadata + owners_offset),
+                           .pool = { .row = { .zones = metadata + zones_offset,
+                                              .stride = full.states_offset,
+                                              .states = (lfma__a8 *)(void *)(metadata + states_offset),
+                                              .count = (uint32_t)g->zone_count,
+                                              .pages_log2 = g->zone_shift - g->page_shift },
+                                     .name = new_name(),
+                                     .short_way = { LFMA__NO_SHORT_WAY },
+                                     .hardened = (config->flags & LFMA_HARDENED) != 0,
+                                     .pages_max = { g->cache_pages - g->cache_pages / GIVE_PART,
+                                                    g->cache_pages / GIVE_PART } },
+                           .slots = (lfma__slot *)(void *)(metadata + slots_offset),
                            .metadata_bytes = metadata_bytes,
                            .coalesce = config->coalesce,
                            .clock = config->clock ? config->clock : lfma__os_clock,
                            .clock_context = config->clock_context };
-    arena->owners[g->threads_max].shared = 1;
+    arena->slots[g->threads_max].owner.shared = 1;
+    lfma__cache_ease(&arena->pool);
+    for (unsigned side = 0; side < LFMA__SIDES; side++)
+        lfma__a64_store_relaxed(&arena->pool.purses[side].left, arena->pool.pages_max[side]); /* E0: not shared yet */
     for (uint64_t i = 0; i < g->zone_count; i++)
-        lfma__zone_init(lfma__arena_zone(arena, i), i + 1 < g->zone_count ? &full : &last);
+        make_zone(&arena->pool.row, i, i + 1 < g->zone_count ? &full : &last);
     return arena;
 }
 
@@ -141,10 +174,11 @@ int lfma_arena_create(const lfma_arena_config *config, lfma_arena **ret_arena)
     struct geometry geometry = { 0 };
     if (!config || !ret_arena || config->size != sizeof *config || !choose_geometry(config, &geometry))
         return LFMA_E_INVALID;
-    lfma__thread_init();
+    lfma__arena_prepare();
     lfma_arena *const arena = make_arena(config, &geometry);
     if (!arena)
         return LFMA_E_OS;
+    lfma__arena_register(arena);
     *ret_arena = arena;
     return LFMA_OK;
 }
@@ -154,8 +188,10 @@ int lfma_arena_destroy(lfma_arena *arena)
     if (!arena)
         return LFMA_OK;
     lfma__survey survey = { .count_all = true };
-    for (uint64_t i = 0; i < arena->zone_count; i++)
+    for (uint64_t i = 0; i < arena->pool.row.count; i++)
         lfma__zone_survey(lfma__arena_zone(arena, i), 0, &survey);
+    for (uint64_t i = 0; i < arena->threads_max; i++)
+        survey.pages_free += lfma__cache_pages(&arena->slots[i]);
     if (survey.pages_free != arena->bytes >> arena->page_shift)
         return LFMA_E_BUSY;
     lfma_arena_destroy_forced(arena);
@@ -166,6 +202,8 @@ void lfma_arena_destroy_forced(lfma_arena *arena)
 {
     if (!arena)
         return;
+    lfma__arena_unregister(arena);
+    lfma__arena_forget_caches(arena);
     lfma__os_release((void *)arena->base, arena->bytes);
     lfma__os_release(arena, arena->metadata_bytes);
 }

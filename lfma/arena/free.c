@@ -2,43 +2,104 @@
 /* Free, and what an address says about its block. */
 #include "arena/arena.h"
 
-/* The place of a block's start; NULL zone, and the reason, if the address cannot be one. */
-static inline lfma__place place_of(lfma_arena *arena, const void *block, int *code)
+/* The page of a block's start, in the arena; LFMA__NONE, and the reason, if the address cannot be one. */
+static inline uint64_t page_of(const lfma_arena *arena, const void *block, int *code)
 {
     const uint64_t offset = lfma__arena_offset(arena, block);
-    *code = LFMA_OK;
     if (LFMA_UNLIKELY(offset >= arena->bytes))
         *code = LFMA_E_FOREIGN;
     else if (LFMA_UNLIKELY((offset & (((uint64_t)1 << arena->page_shift) - 1)) != 0))
         *code = LFMA_E_UNALIGNED;
     else
-        return lfma__arena_place(arena, offset);
-    return (lfma__place){ NULL, 0 };
+        return offset >> arena->page_shift;
+    return LFMA__NONE;
 }
 
+static LFMA_COLD int why_not(const lfma__pool *pool, uint64_t page)
+{
+    const lfma__place place = lfma__row_place(&pool->row, page);
+    return lfma__zone_why_not(place.zone, place.page);
+}
+
+static int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
+{
+    const bool hardened = pool->hardened;
+    const unsigned state = hardened ? lfma__state_take(pool->row.states, page)
+                                    : lfma__state_get(pool->row.states, page);
+    const unsigned order = state & LFMA__STATE_ORDER;
+    if (LFMA_UNLIKELY(state == 0))
+        return why_not(pool, page);
+    if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
+        (void)lfma__cache_drain(pool, slot);
+    else if (lfma__cache_push(slot, order, page)) {
+        if (!hardened)
+            lfma__state_clear(pool->row.states, page);
+        return LFMA_OK;
+    }
+    return lfma__cache_gather(pool, slot, order, page);
+}
+
+int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, void *block)
+{
+    int code = LFMA_OK;
+    const uint64_t page = page_of(arena, block, &code);
+    if (LFMA_LIKELY(page != LFMA__NONE))
+        code = free_page(&arena->pool, slot, page);
+    lfma__owner_count(&slot->owner, code == LFMA_OK ? LFMA__FREES : LFMA__BAD_FREES, 1);
+    return code;
+}
+
+/* The whole way. */
+static LFMA_NOINLINE int free_fully(lfma_arena *arena, void *block)
+{
+    if (!block)
+        return LFMA_OK;
+    const lfma__caller caller = lfma__arena_enter(arena);
+    const int code = lfma__arena_free(arena, caller.slot, block);
+    lfma__arena_leave(arena, caller);
+    return code;
+}
+
+/*
+ * The short way: into a slice that is held. Of other threads' words it reads one that seldom changes, the slice, and
+ * the block's state, and writes none but the last; it makes no call but at its end, so that it needs no stack.
+ */
 int lfma_free(lfma_arena *arena, void *block)
 {
     if (LFMA_UNLIKELY(!arena))
         return LFMA_E_INVALID;
-    if (LFMA_UNLIKELY(!block))
-        return LFMA_OK;
-    const lfma__caller caller = lfma__arena_enter(arena);
-    int code;
-    const lfma__place place = place_of(arena, block, &code);
-    if (LFMA_LIKELY(code == LFMA_OK))
-        code = lfma__zone_free(place.zone, caller.owner, place.page, arena->hardened);
-    lfma__owner_count(caller.owner, code == LFMA_OK ? LFMA__FREES : LFMA__BAD_FREES, 1);
-    lfma__arena_leave(caller);
-    return code;
+    lfma__pool *const pool = &arena->pool;
+    const uint64_t name = lfma__cache_short_way(pool);
+    lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
+    const uint64_t offset = lfma__arena_offset(arena, block);
+    const uint64_t page = offset >> arena->page_shift;
+    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || offset >= arena->bytes ||
+                      page << arena->page_shift != offset))
+        return free_fully(arena, block);
+    const unsigned state = lfma__state_get(pool->row.states, page);
+    if (LFMA_UNLIKELY(state == 0))
+        return free_fully(arena, block);
+    lfma__slot *const slot = ticket->mine;
+    lfma__ticket_enter(ticket);
+    const bool kept = lfma__cache_push(slot, state & LFMA__STATE_ORDER, page);
+    if (LFMA_LIKELY(kept)) {
+        lfma__state_clear(pool->row.states, page);
+        lfma__a64_own_add_relaxed(&slot->owner.counters[LFMA__FREES], 1); /* E0: a figure */
+    }
+    lfma__ticket_leave(ticket, name);
+    return LFMA_LIKELY(kept) ? LFMA_OK : free_fully(arena, block);
 }
 
 size_t lfma_usable_size(lfma_arena *arena, const void *block)
 {
-    int code = LFMA_E_INVALID;
+    int code;
     if (!arena || !block)
         return 0;
-    const lfma__place place = place_of(arena, block, &code);
-    const int order = code == LFMA_OK ? lfma__zone_order_at(place.zone, place.page) : -1;
+    const uint64_t page = page_of(arena, block, &code);
+    if (page == LFMA__NONE)
+        return 0;
+    const lfma__place place = lfma__row_place(&arena->pool.row, page);
+    const int order = lfma__zone_order_at(place.zone, place.page);
     return order < 0 ? 0 : (size_t)1 << ((unsigned)order + arena->page_shift);
 }
 
@@ -49,10 +110,8 @@ void *lfma_block_of(lfma_arena *arena, const void *inner)
     const uint64_t offset = lfma__arena_offset(arena, inner);
     if (offset >= arena->bytes)
         return NULL;
-    const lfma__place place = lfma__arena_place(arena, offset);
-    const uint64_t page = lfma__zone_block_of(place.zone, place.page);
-    if (page == LFMA__NONE)
-        return NULL;
-    const uint64_t zone_start = offset >> arena->zone_shift << arena->zone_shift;
-    return (void *)(arena->base + zone_start + (page << arena->page_shift));
+    const uint64_t page = offset >> arena->page_shift;
+    const lfma__place place = lfma__row_place(&arena->pool.row, page);
+    const uint64_t start = lfma__zone_block_of(place.zone, place.page);
+    return start == LFMA__NONE ? NULL : (void *)(arena->base + ((page - place.page + start) << arena->page_shift));
 }

@@ -2,18 +2,20 @@
 /* Which owner slot a call uses, and the reading of all of them. */
 #include "arena/arena.h"
 
-LFMA_COLD lfma__caller lfma__arena_enter_slow(lfma_arena *arena, lfma__thread *thread)
+lfma__caller lfma__arena_enter(lfma_arena *arena)
 {
-    const lfma__caller shared = { &arena->owners[arena->threads_max], NULL };
-    if (lfma__a8_load_relaxed(&thread->busy)) /* E0: as in lfma__arena_enter */
+    lfma__thread *const thread = &lfma__thread_self;
+    lfma__ticket *const ticket = lfma__thread_ticket(thread, arena->pool.name);
+    const lfma__caller shared = { &arena->slots[arena->threads_max], NULL, LFMA__THREAD_SHARED };
+    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) == LFMA__TICKET_BUSY))
         return shared;
-    if (thread->index == LFMA__THREAD_NEW)
+    if (LFMA_UNLIKELY(thread->index == LFMA__THREAD_NEW))
         lfma__thread_register(thread);
-    if (thread->index >= arena->threads_max)
+    if (LFMA_UNLIKELY(thread->index >= arena->threads_max))
         return shared;
-    lfma__a8_store_relaxed(&thread->busy, 1); /* E0: as in lfma__arena_enter */
-    lfma__signal_fence();
-    return (lfma__caller){ &arena->owners[thread->index], thread };
+    lfma__ticket_enter(ticket);
+    ticket->mine = &arena->slots[thread->index];
+    return (lfma__caller){ ticket->mine, ticket, thread->index };
 }
 
 lfma__owners_seen lfma__arena_read_owners(lfma_arena *arena)
@@ -24,7 +26,7 @@ lfma__owners_seen lfma__arena_read_owners(lfma_arena *arena)
     /* The shared slot lies behind the others; a thread that came since adds to the sum by its first word. */
     lfma__owners_seen seen = { .sum = count, .in_flight = false };
     for (uint64_t i = 0; i <= count; i++) {
-        const lfma__owner *owner = &arena->owners[i < count ? i : arena->threads_max];
+        const lfma__owner *owner = &arena->slots[i < count ? i : arena->threads_max].owner;
         const uint64_t word = lfma__a64_load_acquire(&owner->word); /* E3.acquire */
         seen.sum += word;
         seen.in_flight = seen.in_flight || (word & LFMA__IN_FLIGHT_MASK) != 0;

@@ -8,7 +8,7 @@ int lfma__arena_prove(lfma_arena *arena, unsigned order)
     if (before.in_flight)
         return LFMA_E_AGAIN;
     lfma__survey survey = { 0 };
-    for (uint64_t i = 0; i < arena->zone_count; i++)
+    for (uint64_t i = 0; i < arena->pool.row.count; i++)
         lfma__zone_survey(lfma__arena_zone(arena, i), order, &survey);
     if (survey.has_run)
         return LFMA_OK;

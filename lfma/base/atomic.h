@@ -137,6 +137,29 @@ static inline bool lfma__a64_cas_weak_relaxed(lfma__a64 *a, uint64_t *expected, 
                                                  memory_order_relaxed);
 }
 
+/*
+ * Add, or, for a word that one thread alone writes and others may read at any time: a relaxed load and a relaxed
+ * store.
+ * On x86 one instruction, not locked, which compilers do not make of the two.
+ */
+static inline void lfma__a64_own_add_relaxed(lfma__a64 *a, uint64_t value)
+{
+#if defined(__x86_64__)
+    __asm__("addq %1, %0" : "+m"(a->value) : "er"(value) : "cc");
+#else
+    lfma__a64_store_relaxed(a, lfma__a64_load_relaxed(a) + value);
+#endif
+}
+
+static inline void lfma__a64_own_or_relaxed(lfma__a64 *a, uint64_t bits)
+{
+#if defined(__x86_64__)
+    __asm__("orq %1, %0" : "+m"(a->value) : "er"(bits) : "cc");
+#else
+    lfma__a64_store_relaxed(a, lfma__a64_load_relaxed(a) | bits);
+#endif
+}
+
 static inline uint8_t lfma__a8_load_relaxed(const lfma__a8 *a)
 {
     return atomic_load_explicit(&a->value, memory_order_relaxed);

@@ -152,7 +152,7 @@ void lfma__table_fill(lfma__table t, uint64_t first_block, uint64_t count)
         const unsigned bit = (unsigned)(first_block % LFMA__WORD_BITS);
         const unsigned room = LFMA__WORD_BITS - bit;
         const unsigned n = count < room ? (unsigned)count : room;
-        lfma__table_publish_bits(t, slice, lfma__word_mask(bit, n));
+        (void)lfma__table_publish_bits(t, slice, lfma__word_mask(bit, n));
         first_block += n;
         count -= n;
     }

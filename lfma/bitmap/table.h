@@ -72,13 +72,12 @@ static inline bool lfma__table_publish(lfma__table t, uint64_t block)
     return was_free;
 }
 
-/* Publish blocks of one slice, none of which is free. */
-static inline void lfma__table_publish_bits(lfma__table t, uint64_t slice, uint64_t bits)
+/* Publish blocks of one slice; returns what was free before. */
+static inline uint64_t lfma__table_publish_bits(lfma__table t, uint64_t slice, uint64_t bits)
 {
     const uint64_t before = lfma__a64_or_sc(&t.slices[slice], bits); /* E1.release, E2.sc (F1) */
-    LFMA_ASSERT((before & bits) == 0);
-    (void)before;
     (void)lfma__table_hint(t, slice);
+    return before;
 }
 
 /* Claim what is free of `bits` of one slice; returns what was claimed. */
@@ -117,6 +116,25 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
             return slice * LFMA__WORD_BITS + bit;
     }
     return lfma__table_claim_around(t, start);
+}
+
+/*
+ * Claim up to `count` blocks by one atomic: the lowest of the first slice, from `start` on in its search word,
+ * that is hinted. Returns their bits, and *ret_slice; 0 if the search word has no hint from there on, the hint is
+ * stale, or the race lost.
+ */
+static inline uint64_t lfma__table_claim_some(lfma__table t, uint64_t start, unsigned count, uint64_t *ret_slice)
+{
+    /* E0: hints */
+    const uint64_t hints = lfma__a64_load_relaxed(&t.search[start / LFMA__WORD_BITS]) >> start % LFMA__WORD_BITS;
+    if (hints == 0)
+        return 0;
+    *ret_slice = start + lfma__ctz64(hints);
+    uint64_t left = lfma__a64_load_relaxed(&t.slices[*ret_slice]); /* E0: only picks bits to try, the claim decides */
+    const uint64_t seen = left;
+    for (unsigned i = 0; i < count; i++)
+        left &= left - 1;
+    return seen ? lfma__table_claim_bits(t, *ret_slice, seen & ~left) : 0;
 }
 
 /* Does any hint lead somewhere? No proves nothing (T2). */

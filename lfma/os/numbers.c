@@ -25,6 +25,20 @@ uint32_t lfma__numbers_take(lfma__numbers *numbers)
     return LFMA__NO_NUMBER;
 }
 
+bool lfma__numbers_take_this(lfma__numbers *numbers, uint32_t number)
+{
+    LFMA_ASSERT(number < LFMA__NUMBERS);
+    return !lfma__a64_set_bit_acquire(&numbers->taken[number / 64u], number % 64u); /* E5.acquire */
+}
+
+void lfma__numbers_forget_others(lfma__numbers *numbers, uint32_t number)
+{
+    for (uint32_t w = 0; w < LFMA__NUMBERS / 64u; w++) {
+        const uint64_t own = number / 64u == w ? (uint64_t)1 << number % 64u : 0;
+        lfma__a64_store_relaxed(&numbers->taken[w], own); /* E0: there is no other thread */
+    }
+}
+
 void lfma__numbers_give_back(lfma__numbers *numbers, uint32_t number)
 {
     LFMA_ASSERT(number < LFMA__NUMBERS);

@@ -19,7 +19,13 @@ typedef struct lfma__numbers {
 /* LFMA__NO_NUMBER if all are taken. Lock-free. */
 uint32_t lfma__numbers_take(lfma__numbers *numbers);
 
+/* Take a certain number: false if somebody has it. */
+bool lfma__numbers_take_this(lfma__numbers *numbers, uint32_t number);
+
 void lfma__numbers_give_back(lfma__numbers *numbers, uint32_t number);
+
+/* After fork(), in the child: its one thread keeps its number, if it has one, and all others are free. */
+void lfma__numbers_forget_others(lfma__numbers *numbers, uint32_t number);
 
 uint64_t lfma__numbers_high_water(const lfma__numbers *numbers);
 

@@ -24,15 +24,7 @@ static inline void mark_claimed(lfma__zone *zone, uint64_t page, unsigned order)
 static inline void mark_allocated(lfma__zone *zone, uint64_t page, unsigned order)
 {
     LFMA_ASSERT(page + ((uint64_t)1 << order) <= zone->pages);
-    lfma__a8 *const state = &lfma__zone_states(zone)[page];
-    const uint8_t allocated = (uint8_t)(LFMA__STATE_ALLOCATED | order);
-    /*
-     * A block that was last allocated at this order has its state already (I7): then two threads share
-     * the line without a write. E0: what the last owner left came before its publish (E1), and the next
-     * reader gets the block from this caller.
-     */
-    if (lfma__a8_load_relaxed(state) != allocated)
-        lfma__a8_store_relaxed(state, allocated); /* E0: as above */
+    lfma__state_set(lfma__zone_states(zone), page, order);
 }
 
 void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order)
@@ -64,6 +56,27 @@ static inline uint64_t claim_exact(lfma__zone *zone, unsigned order, uint32_t ho
     mark_claimed(zone, page, order);
     mark_allocated(zone, page, order);
     return page;
+}
+
+/* Take back the marks of blocks of one slice, of an order below 6, word by word. */
+static void mark_claimed_bits(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
+{
+    lfma__a64 *const words = &lfma__zone_page_map(zone)[slice << order];
+    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
+    for (unsigned i = 0; bits; i++, bits = blocks < LFMA__WORD_BITS ? bits >> blocks : 0) {
+        const uint64_t mask = lfma__word_widen(bits & lfma__word_mask(0, blocks), order);
+        if (mask)
+            (void)lfma__a64_and_release(&words[i], ~mask); /* E4.release: as in mark_claimed */
+    }
+}
+
+uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice)
+{
+    const lfma__table table = lfma__zone_table(zone, order);
+    const uint64_t bits = lfma__table_claim_some(table, start_slice(table, home), count, ret_slice);
+    if (bits && order < LFMA__ORDER_IMPLIED)
+        mark_claimed_bits(zone, order, *ret_slice, bits);
+    return bits;
 }
 
 /* No block of the order was found: make one by joining smaller ones, or split a larger one. */

@@ -81,7 +81,7 @@ static bool claim_run(lfma__zone *zone, unsigned base, uint64_t group, const lfm
         if (all)
             lfma__zone_clear_states(zone, base + i, slice_of(group, i), got[i]);
         else if (got[i])
-            lfma__table_publish_bits(lfma__zone_table(zone, base + i), slice_of(group, i), got[i]);
+            (void)lfma__table_publish_bits(lfma__zone_table(zone, base + i), slice_of(group, i), got[i]);
     }
     return all;
 }

@@ -38,8 +38,7 @@ enum lfma__counter {
     LFMA__BLOCKS_JOINED,
     LFMA__JOIN_CONFLICTS,
     LFMA__HINTS_REPAIRED,
-    LFMA__ALLOCS_OF_ORDER, /* + order: successful allocations of each order */
-    LFMA__COUNTERS = LFMA__ALLOCS_OF_ORDER + LFMA_ORDERS
+    LFMA__COUNTERS
 };
 
 typedef struct lfma__owner {
@@ -79,14 +78,23 @@ static inline void lfma__owner_end(lfma__owner *owner)
     lfma__owner_advance(owner, LFMA__VERSION_ONE - LFMA__IN_FLIGHT_ONE);
 }
 
+static inline uint64_t lfma__owner_figure(const lfma__owner *owner, unsigned counter)
+{
+    return lfma__a64_load_relaxed(&owner->counters[counter]); /* E0: a figure */
+}
+
 /* Statistics: exact, ordered with nothing. */
+static inline void lfma__owner_add(const lfma__owner *owner, lfma__a64 *counter, uint64_t n)
+{
+    if (LFMA_LIKELY(!owner->shared))
+        lfma__a64_own_add_relaxed(counter, n); /* E0: one writer */
+    else
+        (void)lfma__a64_add_relaxed(counter, n); /* E0: a counter */
+}
+
 static inline void lfma__owner_count(lfma__owner *owner, unsigned counter, uint64_t n)
 {
-    lfma__a64 *const c = &owner->counters[counter];
-    if (LFMA_LIKELY(!owner->shared))
-        lfma__a64_store_relaxed(c, lfma__a64_load_relaxed(c) + n); /* E0: one writer */
-    else
-        (void)lfma__a64_add_relaxed(c, n); /* E0: a counter */
+    lfma__owner_add(owner, &owner->counters[counter], n);
 }
 
 #endif

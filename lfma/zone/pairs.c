@@ -19,7 +19,7 @@
  * set up. Plenty is a thirty-second of the zone in blocks of a thirty-second or more, or of the largest order;
  * tables of more than one search word are sampled, a word at a time.
  */
-static bool plenty(lfma__zone *zone, uint64_t turn)
+bool lfma__zone_is_plenty(lfma__zone *zone, uint64_t turn)
 {
     const unsigned whole = lfma__log2_floor(zone->pages);
     const unsigned large = whole > PLENTY_LOG2 ? whole - PLENTY_LOG2 : 0;
@@ -54,7 +54,7 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
     const uint64_t joined = got & got >> 1 & PAIRS;
     const uint64_t single = got & ~(joined | joined << 1);
     if (single) { /* another thread took the buddy */
-        lfma__table_publish_bits(table, slice, single);
+        (void)lfma__table_publish_bits(table, slice, single);
         lfma__owner_count(owner, LFMA__JOIN_CONFLICTS, lfma__popcount64(single));
     }
     if (joined) {
@@ -65,8 +65,8 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
                 (void)lfma__a64_and_release(
                     &lfma__zone_page_map(zone)[(slice * LFMA__WORD_BITS + lfma__ctz64(rest)) / 2], 0);
         }
-        lfma__table_publish_bits(lfma__zone_table(zone, order + 1), slice / 2,
-                                 lfma__word_halve(joined) << slice % 2 * (LFMA__WORD_BITS / 2));
+        (void)lfma__table_publish_bits(lfma__zone_table(zone, order + 1), slice / 2,
+                                       lfma__word_halve(joined) << slice % 2 * (LFMA__WORD_BITS / 2));
     }
     lfma__owner_end(owner);
     return lfma__popcount64(joined);
@@ -77,7 +77,7 @@ uint64_t lfma__zone_join_pairs(lfma__zone *zone, lfma__owner *owner, unsigned or
     /* Each thread takes the words of large tables in turn by its count of splits: no shared cursor. E0: a counter. */
     const uint64_t turn = lfma__a64_load_relaxed(&owner->counters[LFMA__SPLITS]);
     uint64_t joined = 0;
-    if (plenty(zone, turn))
+    if (lfma__zone_is_plenty(zone, turn))
         return 0;
     for (unsigned o = order > ORDERS_BELOW ? order - ORDERS_BELOW : 0; o < zone->order_max; o++) {
         const lfma__table table = lfma__zone_table(zone, o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Free: what the block's state says, then publish the block. Never merges, never waits. Paper: section "free". */
+/* Free: what a block's state says, and how it is published. Never merges, never waits. Paper: section "free". */
 #include "zone/zone.h"
 
 int lfma__zone_order_at(lfma__zone *zone, uint64_t page)
@@ -24,25 +24,34 @@ uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page)
     return LFMA__NONE;
 }
 
-static LFMA_COLD int why_not(lfma__zone *zone, uint64_t page)
+LFMA_COLD int lfma__zone_why_not(lfma__zone *zone, uint64_t page)
 {
     return lfma__zone_block_of(zone, page) != LFMA__NONE ? LFMA_E_INNER : LFMA_E_DOUBLE_FREE;
 }
 
-int lfma__zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool hardened)
+/* Mark the pages of blocks of one slice, of an order below 6, word by word. */
+static void mark_free(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
 {
-    lfma__a8 *const state = &lfma__zone_states(zone)[page];
-    uint8_t seen = lfma__a8_load_relaxed(state); /* E0: as in lfma__zone_order_at */
-    if (LFMA_UNLIKELY(!(seen & LFMA__STATE_ALLOCATED)))
-        return why_not(zone, page);
-    if (hardened) {
-        /* E0: of racing frees one gets the entry; the winner's publish (E1) orders the rest. */
-        seen = lfma__a8_exchange_relaxed(state, 0);
-        if (LFMA_UNLIKELY(!(seen & LFMA__STATE_ALLOCATED)))
-            return LFMA_E_DOUBLE_FREE;
+    lfma__a64 *const words = &lfma__zone_page_map(zone)[slice << order];
+    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
+    for (unsigned i = 0; bits; i++, bits = blocks < LFMA__WORD_BITS ? bits >> blocks : 0) {
+        const uint64_t mask = lfma__word_widen(bits & lfma__word_mask(0, blocks), order);
+        if (mask)
+            (void)lfma__a64_or_relaxed(&words[i], mask); /* E0: as in lfma__zone_publish */
     }
+}
 
-    const unsigned order = seen & LFMA__STATE_ORDER;
+uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice, uint64_t bits)
+{
+    if (order < LFMA__ORDER_IMPLIED)
+        mark_free(zone, order, slice, bits);
+    const uint64_t before = lfma__table_publish_bits(lfma__zone_table(zone, order), slice, bits);
+    lfma__owner_raise(owner);
+    return before & bits;
+}
+
+int lfma__zone_publish(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned order)
+{
     if (order < LFMA__ORDER_IMPLIED) {
         const uint64_t mask = lfma__word_mask((unsigned)(page % LFMA__WORD_BITS), 1u << order);
         /* E0: a mark ahead of its block harms nobody; lfma__owner_raise (E3) carries it. */

@@ -43,12 +43,14 @@ static uint8_t state_at(lfma__zone *zone, uint64_t page)
     return lfma__a8_load_relaxed(&lfma__zone_states(zone)[page]); /* E0: as in peek */
 }
 
+enum whose { FREE, KEPT, ALLOCATED };
+
 /* A block: its state is its own, the pages inside have none, and all are marked as they should be. */
-static bool check_block(lfma__zone *zone, uint64_t page, unsigned order, bool is_free_block, lfma_report *report)
+static bool check_block(lfma__zone *zone, uint64_t page, unsigned order, enum whose whose, lfma_report *report)
 {
-    const bool stored = is_free_block && order < LFMA__ORDER_IMPLIED;
+    const bool stored = whose == FREE && order < LFMA__ORDER_IMPLIED;
     const uint8_t state = state_at(zone, page);
-    if (state != (LFMA__STATE_ALLOCATED | order) && !(is_free_block && state == 0))
+    if (state != (LFMA__STATE_ALLOCATED | order) && !(whose != ALLOCATED && state == 0))
         return broken(report, "I7", "the state of a block is of another order", page, order);
     for (uint64_t p = page; p < page + ((uint64_t)1 << order); p++) {
         if (is_stored(zone, p) != stored)
@@ -96,30 +98,64 @@ static int allocated_order_at(lfma__zone *zone, uint64_t page)
     return state & LFMA__STATE_ALLOCATED ? (int)(state & LFMA__STATE_ORDER) : -1;
 }
 
-bool lfma__zone_validate(lfma__zone *zone, lfma_report *report)
+/* The block that starts at a page, and whose it is; its order, or -1, and the report says why. */
+static int block_at(lfma__zone *zone, const lfma__keepers *keepers, uint64_t page, enum whose *ret_whose,
+                    lfma_report *report)
+{
+    int order = free_order_at(zone, page);
+    *ret_whose = FREE;
+    if (order == -2) {
+        (void)broken(report, "I1", "a page is in free blocks of two orders", page, 0);
+        return -1;
+    }
+    if (order < 0 && keepers) {
+        order = keepers->order_at(keepers->context, page);
+        *ret_whose = KEPT;
+    }
+    if (order < 0) {
+        order = allocated_order_at(zone, page);
+        *ret_whose = ALLOCATED;
+    }
+    if (order < 0)
+        (void)broken(report, "I1", "a page is in no block", page, 0);
+    return order;
+}
+
+static void count_block(enum whose whose, uint64_t pages, lfma_report *report)
+{
+    switch (whose) {
+    case FREE:
+        report->pages_free += pages;
+        report->blocks_free++;
+        break;
+    case KEPT:
+        report->pages_cached += pages;
+        report->blocks_cached++;
+        break;
+    case ALLOCATED:
+        report->pages_allocated += pages;
+        report->blocks_allocated++;
+        break;
+    }
+}
+
+bool lfma__zone_validate(lfma__zone *zone, const lfma__keepers *keepers, lfma_report *report)
 {
     uint64_t blocks_met[LFMA_ORDERS] = { 0 };
     for (uint64_t page = 0; page < zone->pages;) {
-        const int free = free_order_at(zone, page);
-        const int allocated = free == -1 ? allocated_order_at(zone, page) : -1;
-        if (free == -2)
-            return broken(report, "I1", "a page is in free blocks of two orders", page, 0);
-        if (allocated < 0 && free < 0)
-            return broken(report, "I1", "a page is in no block", page, 0);
-        const unsigned order = (unsigned)(allocated >= 0 ? allocated : free);
+        enum whose whose;
+        const int found = block_at(zone, keepers, page, &whose, report);
+        if (found < 0)
+            return false;
+        const unsigned order = (unsigned)found;
         const uint64_t pages = (uint64_t)1 << order;
         if (order > zone->order_max || page % pages != 0 || page + pages > zone->pages)
             return broken(report, "I7", "a block is allocated that does not fit its place", page, order);
-        if (!check_block(zone, page, order, free >= 0, report))
+        if (!check_block(zone, page, order, whose, report))
             return false;
-        if (free >= 0) {
+        if (whose == FREE)
             blocks_met[order]++;
-            report->pages_free += pages;
-            report->blocks_free++;
-        } else {
-            report->pages_allocated += pages;
-            report->blocks_allocated++;
-        }
+        count_block(whose, pages, report);
         page += pages;
     }
     for (unsigned order = 0; order <= zone->order_max; order++) {

@@ -17,7 +17,8 @@
  * I7  A page's state is "order k" only if it is the first page of a block of order k, allocated or
  *     free as such; every allocated block has its state, and whoever joins blocks clears theirs. So a
  *     block is allocated iff it has a state and its bit is 0, and a block that comes and goes at one
- *     order is not written here at all. (Hardened arenas clear the state at each free.)
+ *     order is not written here at all. (Hardened arenas clear the state at each free.) Who keeps a block that
+ *     a caller has freed, to hand it out again or to publish it later, clears its state until then.
  *
  * Does no OS call, reads no clock but the one handed in, allocates nothing. Owners are handed in (owner.h).
  */
@@ -45,7 +46,7 @@ typedef struct lfma__zone {
     uint32_t order_max; /* the largest order with room for a whole block */
     uint32_t levels;    /* levels of coalescing: orders 0–6, 6–12, … */
     uint64_t page_words;
-    uint64_t bytes; /* header and tables */
+    uint64_t bytes; /* header, tables and states */
     uint64_t page_map_offset;
     uint64_t states_offset;
     uint64_t search_offset[LFMA_ORDERS];
@@ -102,6 +103,37 @@ static inline void lfma__zone_clear_states(lfma__zone *zone, unsigned order, uin
     }
 }
 
+/*
+ * The state of an allocated block, in the states of its zone or of all zones. A block that was last allocated at this
+ * order has it already (I7): then two threads share the line without a write.
+ */
+static inline void lfma__state_set(lfma__a8 *states, uint64_t page, unsigned order)
+{
+    const uint8_t allocated = (uint8_t)(LFMA__STATE_ALLOCATED | order);
+    /* E0, both: what the last owner left came before its publish (E1), and the next reader gets the block from this
+     * caller. */
+    if (LFMA_UNLIKELY(lfma__a8_load_relaxed(&states[page]) != allocated))
+        lfma__a8_store_relaxed(&states[page], allocated);
+}
+
+static inline unsigned lfma__state_get(const lfma__a8 *states, uint64_t page)
+{
+    /* E0: written by the owner's own allocation, which whoever holds the block has seen by other means. */
+    return lfma__a8_load_relaxed(&states[page]);
+}
+
+/* For who frees a block and keeps it: a second free finds no state. */
+static inline void lfma__state_clear(lfma__a8 *states, uint64_t page)
+{
+    lfma__a8_store_relaxed(&states[page], 0); /* E0: before the publish (E1) */
+}
+
+/* The same for hardened arenas: of several frees that race one gets the state, the others 0. */
+static inline unsigned lfma__state_take(lfma__a8 *states, uint64_t page)
+{
+    return lfma__a8_exchange_relaxed(&states[page], 0); /* E0: the winner's publish (E1) orders the rest */
+}
+
 /* -------------------------------------------------------------------- allocate (claim.c), free (publish.c) */
 
 /*
@@ -119,8 +151,31 @@ uint64_t lfma__zone_alloc_scan(lfma__zone *zone, lfma__owner *owner, unsigned or
  */
 void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order);
 
-/* Free the block that starts at `page`, which must be in the zone: 0, LFMA_E_INNER or LFMA_E_DOUBLE_FREE. */
-int lfma__zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool hardened);
+/*
+ * Publish the block that starts at `page` and has a state of that order: 0, or LFMA_E_DOUBLE_FREE if it was free
+ * already; then nothing has changed.
+ */
+int lfma__zone_publish(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned order);
+
+/* Why no allocated block starts at `page`: LFMA_E_INNER or LFMA_E_DOUBLE_FREE. */
+int lfma__zone_why_not(lfma__zone *zone, uint64_t page);
+
+/*
+ * Publish blocks of one slice by one atomic (and one for each word of the page bitmap, for orders below 6). Returns
+ * those that were free already: of frees that raced.
+ */
+uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice, uint64_t bits);
+
+/*
+ * Claim up to `count` blocks, the lowest of the first hinted slice from the thread's home on, by one atomic (and one
+ * for each word of the page bitmap, for orders below 6). Returns their bits, and *ret_slice; 0 if no hint was
+ * right at once. The claimer keeps them: their states are those of free blocks.
+ */
+uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice);
+
+/* Are large blocks plenty, so that neither a split nor a cache takes what will be missed? A sample: `turn` picks
+ * it. */
+bool lfma__zone_is_plenty(lfma__zone *zone, uint64_t turn);
 
 /* The order of the block allocated at `page`, or -1. */
 int lfma__zone_order_at(lfma__zone *zone, uint64_t page);
@@ -174,7 +229,16 @@ void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey);
 /* Free blocks of one order. */
 uint64_t lfma__zone_count_free(lfma__zone *zone, unsigned order);
 
-/* Prove the invariants at rest; adds to the report's counts; false, and what and where, at the first one broken. */
-bool lfma__zone_validate(lfma__zone *zone, lfma_report *report);
+/* Who keeps blocks that are neither free nor with a caller: the order of the one that starts at `page`; -1: none. */
+typedef struct lfma__keepers {
+    int (*order_at)(const void *context, uint64_t page);
+    const void *context;
+} lfma__keepers;
+
+/* Prove the invariants at rest; adds to the report's counts; false, and what and where, at the first one broken.
+ * `keepers` may be NULL. */
+bool lfma__zone_validate(lfma__zone *zone, const lfma__keepers *keepers, lfma_report *report);
+
+#include "zone/row.h"
 
 #endif

@@ -177,8 +177,8 @@ static void op_scan(void)
 static void op_pairs(void)
 {
     const lfma__caller caller = lfma__arena_enter(world.arena);
-    (void)lfma__zone_join_pairs(lfma__arena_zone(world.arena, 0), caller.owner, world.shape->order_least + 1);
-    lfma__arena_leave(caller);
+    (void)lfma__zone_join_pairs(lfma__arena_zone(world.arena, 0), &caller.slot->owner, world.shape->order_least + 1);
+    lfma__arena_leave(world.arena, caller);
 }
 
 /* A clock that stands still, jumps and runs backwards as it likes. */

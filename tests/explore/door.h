@@ -83,6 +83,8 @@ static inline bool explore_clear_bit(void *cell, unsigned n, enum explore_order 
 #define lfma__a64_clear_bit_sc(a, n) EXPLORE_CLEAR_BIT(a, n, EXPLORE_SC)
 #define lfma__a64_cas_relaxed(a, expected, desired) EXPLORE_CAS(a, expected, desired, EXPLORE_RELAXED, false)
 #define lfma__a64_cas_weak_relaxed(a, expected, desired) EXPLORE_CAS(a, expected, desired, EXPLORE_RELAXED, true)
+#define lfma__a64_own_add_relaxed(a, value_) lfma__a64_store_relaxed(a, lfma__a64_load_relaxed(a) + (value_))
+#define lfma__a64_own_or_relaxed(a, bits) lfma__a64_store_relaxed(a, lfma__a64_load_relaxed(a) | (bits))
 #define lfma__a8_load_relaxed(a) (uint8_t) EXPLORE_LOAD(a, EXPLORE_RELAXED)
 #define lfma__a8_store_relaxed(a, value_) EXPLORE_STORE(a, value_, EXPLORE_RELAXED)
 #define lfma__a8_exchange_relaxed(a, value_) (uint8_t) EXPLORE_RMW(a, EXPLORE_EXCHANGE, value_, EXPLORE_RELAXED)

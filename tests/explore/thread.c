@@ -9,7 +9,7 @@
 #include "explore/scenarios.h"
 #include "os/os.h"
 
-_Thread_local lfma__thread lfma__thread_self = { 0, { 0 } };
+_Thread_local lfma__thread lfma__thread_self = LFMA__THREAD_OF(0);
 
 lfma__numbers explore_numbers;
 static bool are_new;
@@ -24,9 +24,10 @@ void explore_threads_begin(bool new_threads)
     static const uint32_t fixed[EXPLORE_THREADS] = { 1, 0, 2 };
     are_new = new_threads;
     memset(&explore_numbers, 0, sizeof explore_numbers);
-    memset(saved, 0, sizeof saved);
-    for (unsigned i = 0; i < EXPLORE_THREADS; i++)
-        saved[i].index = new_threads ? LFMA__THREAD_NEW : fixed[i];
+    for (unsigned i = 0; i <= EXPLORE_OUTSIDE; i++) {
+        const uint32_t index = i >= EXPLORE_THREADS ? 0 : new_threads ? LFMA__THREAD_NEW : fixed[i];
+        saved[i] = (lfma__thread)LFMA__THREAD_OF(index);
+    }
 }
 
 void explore_switched(unsigned from, unsigned to)
@@ -35,8 +36,32 @@ void explore_switched(unsigned from, unsigned to)
     lfma__thread_self = saved[to];
 }
 
-void lfma__thread_init(void)
+void lfma__thread_init(lfma__thread_exit_fn *at_exit)
 {
+    (void)at_exit;
+}
+
+void lfma__thread_lock(void)
+{
+}
+
+void lfma__thread_unlock(void)
+{
+}
+
+uint32_t lfma__thread_take_number(void)
+{
+    return lfma__numbers_take(&explore_numbers);
+}
+
+bool lfma__thread_take_this_number(uint32_t number)
+{
+    return are_new && lfma__numbers_take_this(&explore_numbers, number);
+}
+
+void lfma__thread_give_back_number(uint32_t number)
+{
+    lfma__numbers_give_back(&explore_numbers, number);
 }
 
 void lfma__thread_register(lfma__thread *self)

@@ -79,6 +79,7 @@ void world_make(const world_shape *shape)
     config.bytes = (size_t)shape->pages * WORLD_PAGE;
     config.page_bytes = WORLD_PAGE;
     config.threads_max = EXPLORE_THREADS;
+    config.flags = LFMA_NO_CACHE;
     config.clock = clock_now;
     if (lfma_arena_create(&config, &world.arena) != LFMA_OK)
         abort();
@@ -89,7 +90,7 @@ void world_make(const world_shape *shape)
     pages_at_start = shape->pages;
     memset(held_at_start, 0xFF, sizeof held_at_start);
     for (unsigned i = 0; i <= EXPLORE_THREADS; i++)
-        explore_quiet(&world.arena->owners[i].zone, sizeof(lfma__owner) - offsetof(lfma__owner, zone));
+        explore_quiet(&world.arena->slots[i].owner.zone, sizeof(lfma__slot) - offsetof(lfma__slot, owner.zone));
     explore_quiet(&lfma__thread_self, sizeof lfma__thread_self);
 }
 
@@ -233,7 +234,7 @@ const char *world_check(void)
     if (report.pages_allocated != pages_held)
         return "I1: other pages are allocated than the threads hold";
     for (unsigned i = 0; i <= EXPLORE_THREADS; i++) {
-        if (world.arena->owners[i].word.value & LFMA__IN_FLIGHT_MASK)
+        if (world.arena->slots[i].owner.word.value & LFMA__IN_FLIGHT_MASK)
             return "an owner is in flight at rest";
     }
     return NULL;
@@ -270,8 +271,8 @@ void world_scan(unsigned order)
 {
     struct call *const call = begin_call(order, true);
     const lfma__caller caller = lfma__arena_enter(world.arena);
-    const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(world.arena, 0), caller.owner, order);
-    lfma__arena_leave(caller);
+    const uint64_t page = lfma__zone_alloc_scan(lfma__arena_zone(world.arena, 0), &caller.slot->owner, order);
+    lfma__arena_leave(world.arena, caller);
     if (page != LFMA__NONE)
         receive(address_of((unsigned)page), order);
     end_call(call, LFMA_OK);
@@ -320,7 +321,7 @@ void world_name_of(const void *cell, char *text, size_t size)
     }
     if (name_in(cell, lfma__zone_page_map(zone), zone->page_words, 8, "page map", text, size) ||
         name_in(cell, lfma__zone_states(zone), zone->pages, 1, "state", text, size) ||
-        name_in(cell, world.arena->owners, EXPLORE_THREADS + 1, sizeof(lfma__owner), "owner", text, size) ||
+        name_in(cell, world.arena->slots, EXPLORE_THREADS + 1, sizeof(lfma__slot), "slot", text, size) ||
         name_in(cell, payload, EXPLORE_ACTORS, 8, "payload", text, size) ||
         name_in(cell, &zone->cursor, 1, 8, "cursor", text, size) ||
         name_in(cell, &explore_numbers, sizeof explore_numbers / 8, 8, "numbers", text, size))

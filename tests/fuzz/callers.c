@@ -3,15 +3,15 @@
 
 #include <stdlib.h>
 
-#include "os/os.h"
+#include "arena/arena.h"
 
 static lfma__thread threads[CALLERS];
 
 static void register_all(void)
 {
-    lfma__thread_init();
+    lfma__arena_prepare();
     for (unsigned i = 0; i < CALLERS; i++) {
-        threads[i] = (lfma__thread){ LFMA__THREAD_NEW, { 0 } };
+        threads[i] = (lfma__thread)LFMA__THREAD_INIT;
         lfma__thread_register(&threads[i]);
         if (threads[i].index >= LFMA__THREADS_MAX)
             abort();
@@ -22,6 +22,7 @@ void callers_choose(unsigned caller)
 {
     if (threads[CALLERS - 1].index == 0)
         register_all();
-    lfma__thread_self.index = threads[caller].index;
-    lfma__a8_store_relaxed(&lfma__thread_self.busy, caller == CALLERS - 1);
+    lfma__thread_self = threads[caller];
+    for (unsigned i = 0; i < LFMA__TICKETS && caller == CALLERS - 1; i++)
+        lfma__ticket_enter(&lfma__thread_self.tickets[i]);
 }

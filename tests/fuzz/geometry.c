@@ -67,8 +67,7 @@ void config_choose(input *in, lfma_arena_config *ret_config)
         while (ret_config->bytes / ret_config->zone_bytes > ZONES_MAX)
             ret_config->zone_bytes *= 2;
     }
-    if (shape & 0x10)
-        ret_config->flags = LFMA_HARDENED;
+    ret_config->flags = LFMA_NO_CACHE | (shape & 0x10 ? LFMA_HARDENED : 0); /* every call shows in the bitmaps */
     ret_config->threads_max = threads[shape >> 5];
     ret_config->coalesce = choose_budget(in);
     const uint8_t less = input_byte(in); /* not a whole number of pages */
@@ -99,6 +98,7 @@ void config_invent(input *in, lfma_arena_config *ret_config)
         ret_config->zone_bytes = invent_bytes(in, page_bytes);
     if (set & 0x08)
         ret_config->flags = (uint32_t)input_number(in);
+    ret_config->flags |= LFMA_NO_CACHE;
     if (set & 0x10)
         ret_config->threads_max = (uint32_t)input_number(in);
     if (set & 0x20)
@@ -130,7 +130,7 @@ static bool is_between(wide low, wide x, wide high)
 bool config_promises(const lfma_arena_config *config, geometry *ret_geometry)
 {
     const wide page = config->page_bytes ? config->page_bytes : 4096;
-    if (config->size != sizeof *config || (config->flags & ~(uint32_t)LFMA_HARDENED) != 0 ||
+    if (config->size != sizeof *config || (config->flags & ~(uint32_t)(LFMA_HARDENED | LFMA_NO_CACHE)) != 0 ||
         config->threads_max > 1024 || !is_between(64, page, 1u << 30) || doubled(1, page) != page ||
         !is_between(1, config->bytes, (wide)1 << 45))
         return false;

@@ -78,7 +78,7 @@ static void op_flip(play *p, uint8_t a, uint16_t b)
         at = (unsigned char *)(table.slices + (b >> 8) % table.slice_count);
     } else if ((a & 3) == 2 && m->live_count > 0) {
         const uint64_t page = m->live[b % m->live_count].page;
-        const lfma__place place = lfma__arena_place(p->world.arena, page * p->world.page_bytes);
+        const lfma__place place = lfma__row_place(&p->world.arena->pool.row, page);
         at = (unsigned char *)(lfma__zone_states(place.zone) + place.page);
     }
     if ((a & 3) != 2)

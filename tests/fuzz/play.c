@@ -192,11 +192,17 @@ void play_all(play *p, input *in)
 static void require_fresh(const play *p)
 {
     lfma_arena *const arena = p->world.arena;
-    for (uint32_t i = 0; is_copied(p) && i < arena->zone_count; i++) {
+    for (uint32_t i = 0; is_copied(p) && i < arena->pool.row.count; i++) {
         const lfma__zone *const zone = lfma__arena_zone(arena, i);
-        const size_t bytes = (size_t)(arena->hardened ? zone->bytes : zone->states_offset);
-        if (memcmp(zone, fresh + i * arena->zone_stride, bytes) != 0)
+        const size_t to_states = (size_t)((const char *)arena->pool.row.states - (const char *)zone);
+        const size_t bytes = to_states < arena->pool.row.stride ? to_states : (size_t)arena->pool.row.stride;
+        if (memcmp(zone, fresh + i * arena->pool.row.stride, bytes) != 0)
             play_wrong(p, "emptied and joined, but zone %u is not bit for bit a fresh one", i);
+    }
+    const unsigned char *const states = (const unsigned char *)arena->pool.row.states;
+    for (uint64_t page = 0; is_copied(p) && arena->pool.hardened && page < p->geometry.pages; page++) {
+        if (states[page] != 0)
+            play_wrong(p, "emptied, but a page of a hardened arena has a state");
     }
 }
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from common import c_sources, run
 
 # Bottom to top.
-ROOMS = ["base", "bitmap", "os", "zone", "arena", "cache", "share", "pool", "heap", "observe"]
+ROOMS = ["base", "bitmap", "os", "zone", "cache", "arena", "share", "pool", "heap", "observe"]
 # Rooms that know nothing of the operating system, memory or threads.
 PURE = ["base", "bitmap", "zone"]
 

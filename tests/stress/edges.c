@@ -75,7 +75,7 @@ static void perform(lfma__zone *zone, struct part *p)
         break;
     case FREE:
         if (atomic_load(&p->page) != NOTHING) {
-            atomic_store(&p->code, lfma__zone_free(zone, p->owner, atomic_load(&p->page), false));
+            atomic_store(&p->code, zone_free(zone, p->owner, atomic_load(&p->page), false));
             atomic_store(&p->page, NOTHING);
         }
         break;
@@ -146,7 +146,7 @@ static void check(struct edges *e, unsigned held)
         allocated |= page | block;
     }
     lfma_report report = LFMA_REPORT_INIT;
-    if (!lfma__zone_validate(e->box.zone, &report)) {
+    if (!lfma__zone_validate(e->box.zone, NULL, &report)) {
         fprintf(stderr, "%s: %s: page %zu, order %u; operations %u and %u\n", report.invariant, report.text,
                 report.page, report.order, atomic_load(&e->parts[0].op), atomic_load(&e->parts[1].op));
         check_failed(__FILE__, __LINE__, "sound at rest", 0);

@@ -16,7 +16,8 @@ lfma_arena_config arena_config(const arena_plan *plan)
     config.page_bytes = page_bytes;
     config.block_bytes_max = plan->block_pages * page_bytes;
     config.zone_bytes = plan->zone_pages * page_bytes;
-    config.flags = plan->flags;
+    config.flags = plan->flags | (plan->caches ? 0 : LFMA_NO_CACHE);
+    config.cache_bytes = plan->cache_pages * page_bytes;
     config.threads_max = plan->threads_max;
     config.clock = plan->clock;
     config.clock_context = plan->clock_context;
@@ -48,7 +49,7 @@ lfma_arena_stats_t arena_stats(lfma_arena *arena)
 bool arena_is_sound(lfma_arena *arena)
 {
     for (uint32_t i = 0; i <= arena->threads_max; i++) {
-        if (lfma__a64_load_acquire(&arena->owners[i].word) & LFMA__IN_FLIGHT_MASK) {
+        if (lfma__a64_load_acquire(&arena->slots[i].owner.word) & LFMA__IN_FLIGHT_MASK) {
             fprintf(stderr, "owner %u of %u: in flight at rest\n", i, arena->threads_max);
             return false;
         }
@@ -70,7 +71,7 @@ bool arena_join_all(lfma_arena *arena)
 
 bool arena_is_fresh(lfma_arena *arena)
 {
-    for (uint64_t i = 0; i < arena->zone_count; i++) {
+    for (uint64_t i = 0; i < arena->pool.row.count; i++) {
         const char *what;
         if (!zone_is_fresh(lfma__arena_zone(arena, i), &what)) {
             fprintf(stderr, "zone %llu: the %s is not as fresh\n", (unsigned long long)i, what);
@@ -82,12 +83,12 @@ bool arena_is_fresh(lfma_arena *arena)
 
 size_t arena_copy_bytes(lfma_arena *arena)
 {
-    return (size_t)(arena->metadata_bytes - (uint64_t)(arena->zones - (char *)arena));
+    return (size_t)(arena->metadata_bytes - (uint64_t)(arena->pool.row.zones - (char *)arena));
 }
 
 void arena_copy_to(lfma_arena *arena, void *copy)
 {
-    memcpy(copy, arena->zones, arena_copy_bytes(arena));
+    memcpy(copy, arena->pool.row.zones, arena_copy_bytes(arena));
 }
 
 void *arena_copy(lfma_arena *arena)
@@ -101,5 +102,5 @@ void *arena_copy(lfma_arena *arena)
 
 bool arena_is_copy(lfma_arena *arena, const void *copy)
 {
-    return memcmp(arena->zones, copy, arena_copy_bytes(arena)) == 0;
+    return memcmp(arena->pool.row.zones, copy, arena_copy_bytes(arena)) == 0;
 }

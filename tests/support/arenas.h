@@ -14,6 +14,8 @@ typedef struct arena_plan {
     size_t zone_pages;
     uint32_t flags;
     uint32_t threads_max;
+    bool caches; /* false: LFMA_NO_CACHE, and every call shows in the bitmaps */
+    size_t cache_pages;
     lfma_budget budget; /* { 0, 0 } and !no_budget: the default */
     bool no_budget;
     lfma_clock_fn *clock;

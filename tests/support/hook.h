@@ -92,6 +92,19 @@ HOOK_LOAD_(a8, uint8_t, load_relaxed)
 HOOK_STORE_(a8, uint8_t, store_relaxed)
 HOOK_CHANGE_(a8, uint8_t, exchange_relaxed, uint8_t)
 
+/* As on targets that have no one instruction for it. */
+static inline void hooked_a64_own_add_relaxed(lfma__a64 *a, uint64_t value)
+{
+    hooked_a64_store_relaxed(a, hooked_a64_load_relaxed(a) + value);
+}
+
+static inline void hooked_a64_own_or_relaxed(lfma__a64 *a, uint64_t bits)
+{
+    hooked_a64_store_relaxed(a, hooked_a64_load_relaxed(a) | bits);
+}
+
+#define lfma__a64_own_add_relaxed hooked_a64_own_add_relaxed
+#define lfma__a64_own_or_relaxed hooked_a64_own_or_relaxed
 #define lfma__a64_load_relaxed hooked_a64_load_relaxed
 #define lfma__a64_load_acquire hooked_a64_load_acquire
 #define lfma__a64_load_sc hooked_a64_load_sc

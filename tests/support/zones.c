@@ -42,7 +42,7 @@ uint64_t box_alloc_all(const zone_box *box)
 const char *zone_broken(lfma__zone *zone)
 {
     lfma_report report = LFMA_REPORT_INIT;
-    return lfma__zone_validate(zone, &report) ? NULL : report.invariant;
+    return lfma__zone_validate(zone, NULL, &report) ? NULL : report.invariant;
 }
 
 void *zone_copy(const lfma__zone *zone)

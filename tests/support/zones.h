@@ -25,9 +25,19 @@ static inline uint64_t box_alloc(const zone_box *box, unsigned order)
     return lfma__zone_alloc(box->zone, box->owner, order, 0);
 }
 
+/* A free as an arena without caches does it. */
+static inline int zone_free(lfma__zone *zone, lfma__owner *owner, uint64_t page, bool hardened)
+{
+    lfma__a8 *const states = lfma__zone_states(zone);
+    const unsigned state = hardened ? lfma__state_take(states, page) : lfma__state_get(states, page);
+    if (state == 0)
+        return lfma__zone_why_not(zone, page);
+    return lfma__zone_publish(zone, owner, page, state & LFMA__STATE_ORDER);
+}
+
 static inline int box_free(const zone_box *box, uint64_t page)
 {
-    return lfma__zone_free(box->zone, box->owner, page, false);
+    return zone_free(box->zone, box->owner, page, false);
 }
 
 /* Allocate every page as a block of order 0; returns how many there were. */

@@ -64,8 +64,10 @@ static void *take_at_home(void *meeting)
     char *const block = lfma_alloc(m->arena, 1);
     (void)pthread_barrier_wait(&m->all_here);
     const uint32_t index = lfma__thread_self.index;
-    const uintptr_t zone = block ? (uintptr_t)(block - (char *)m->arena->base) >> m->arena->zone_shift : UINTPTR_MAX;
-    const bool at_home = zone == index % m->arena->zone_count;
+    const uintptr_t zone = block ? (uintptr_t)(block - (char *)m->arena->base) >>
+                                       (m->arena->pool.row.pages_log2 + m->arena->page_shift)
+                                 : UINTPTR_MAX;
+    const bool at_home = zone == index % m->arena->pool.row.count;
     const bool given_back = block && lfma_free(m->arena, block) == LFMA_OK;
     return at_home && given_back ? NULL : meeting;
 }
@@ -75,7 +77,7 @@ Test(arena_threads, start_in_the_zones_of_their_numbers)
 {
     for (unsigned zones = 1; zones <= 9; zones++) {
         struct meeting m = { .arena = ARENA(.pages = zones * 4096, .zone_pages = 4096, .block_pages = 64) };
-        REQUIRE(m.arena->zone_count == zones, "%u zones", m.arena->zone_count);
+        REQUIRE(m.arena->pool.row.count == zones, "%u zones", m.arena->pool.row.count);
         run(&m, 7, take_at_home);
         close_fresh(m.arena);
     }
@@ -101,7 +103,7 @@ Test(arena_threads, nomem_with_more_threads_than_slots)
     run(&m, 5, fail_with_nomem);
     const lfma_arena_stats_t s = arena_stats(m.arena);
     REQUIRE(s.failed_nomem == 5 && s.bad_frees == 5, "%" PRIu64, s.failed_nomem);
-    const uint64_t shared = lfma__a64_load_relaxed(&m.arena->owners[2].counters[LFMA__FAILED_NOMEM]);
+    const uint64_t shared = lfma__a64_load_relaxed(&m.arena->slots[2].owner.counters[LFMA__FAILED_NOMEM]);
     REQUIRE(shared >= 3, "%" PRIu64 " of five over the shared slot", shared);
     lfma_arena_destroy_forced(m.arena);
 }

@@ -173,7 +173,7 @@ static void check_theft(unsigned order_stolen)
     REQUIRE(p.join.conflicts == 1, "%" PRIu64 " conflicts", p.join.conflicts);
     REQUIRE((lfma__a64_load_relaxed(&box.owner->word) & LFMA__IN_FLIGHT_MASK) == 0, "nothing in flight");
     lfma_report report = LFMA_REPORT_INIT;
-    REQUIRE(lfma__zone_validate(box.zone, &report), "%s", report.invariant);
+    REQUIRE(lfma__zone_validate(box.zone, NULL, &report), "%s", report.invariant);
     REQUIRE(report.pages_free == 24 - pages, "%zu pages free", report.pages_free);
     REQUIRE(lfma__zone_count_free(box.zone, 0) == (order_stolen ? 4 : 7), "the others as they were");
     REQUIRE(box_free(&thief.box, thief.stolen[0]) == LFMA_OK, "the thief's");

@@ -66,7 +66,8 @@ static const struct row rows[] = {
     { "1025 threads", PAGE, 0, 0, 0, 0, 1025, LFMA_E_INVALID },
     { "2^32 - 1 threads", PAGE, 0, 0, 0, 0, UINT32_MAX, LFMA_E_INVALID },
     { "hardened", PAGE, 0, 0, 0, LFMA_HARDENED, 0, LFMA_OK },
-    { "an unknown flag", PAGE, 0, 0, 0, 2, 0, LFMA_E_INVALID },
+    { "an unknown flag", PAGE, 0, 0, 0, 4, 0, LFMA_E_INVALID },
+    { "no caches", PAGE, 0, 0, 0, LFMA_NO_CACHE, 0, LFMA_OK },
     { "the highest flag", PAGE, 0, 0, 0, LFMA_HARDENED | 1u << 31, 0, LFMA_E_INVALID },
 };
 
@@ -230,8 +231,8 @@ Test(config, texts)
                                          "LFMA_E_NOMEM", "LFMA_E_FRAGMENTED",  "LFMA_E_BUDGET",
                                          "LFMA_E_AGAIN", "LFMA_E_FOREIGN",     "LFMA_E_UNALIGNED",
                                          "LFMA_E_INNER", "LFMA_E_DOUBLE_FREE", "LFMA_E_BUSY",
-                                         "LFMA_E_OS",    "LFMA_E_BROKEN" };
-    REQUIRE(LFMA_ERROR_LAST == -13, "the list above is whole");
+                                         "LFMA_E_OS",    "LFMA_E_BROKEN",      "LFMA_E_LIMIT" };
+    REQUIRE(LFMA_ERROR_LAST == -14, "the list above is whole");
     for (int code = 0; code >= LFMA_ERROR_LAST; code--) {
         REQUIRE(strcmp(lfma_error_name(code), names[-code]) == 0, "%d: %s", code, lfma_error_name(code));
         REQUIRE(strlen(lfma_strerror(code)) > 5, "%d", code);

@@ -15,9 +15,9 @@
 #define PAGES_MAX 300000u
 
 /* Measured, with some room: a search that visits what it need not passes them at once. */
-#define FREE_MOST 16u        /* atomics of any free */
+#define FREE_MOST 24u        /* atomics of any free */
 #define FILL_MEAN_MOST 64u   /* mean of an allocation while an arena fills, in each tenth of it */
-#define STEADY_MEAN_MOST 24u /* mean at a steady fill */
+#define STEADY_MEAN_MOST 32u /* mean at a steady fill */
 #define FAILURE_MOST 300u    /* of a failure, and for each word of the page map … */
 #define FAILURE_WORD_MOST 3u
 

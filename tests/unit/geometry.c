@@ -154,9 +154,9 @@ Test(geometry, versions_and_counters_that_wrap)
     for (uint64_t before = 0; before < 12; before++) {
         lfma_arena *const arena = ARENA(.pages = 64, .threads_max = 2);
         for (unsigned i = 0; i <= 2; i++) {
-            lfma__a64_store_relaxed(&arena->owners[i].word, 0 - before * LFMA__VERSION_ONE);
+            lfma__a64_store_relaxed(&arena->slots[i].owner.word, 0 - before * LFMA__VERSION_ONE);
             for (unsigned c = 0; c < LFMA__COUNTERS; c++)
-                lfma__a64_store_relaxed(&arena->owners[i].counters[c], i ? 0 : UINT64_MAX - before);
+                lfma__a64_store_relaxed(&arena->slots[i].owner.counters[c], i ? 0 : UINT64_MAX - before);
         }
         const lfma_arena_stats_t was = arena_stats(arena);
         void *blocks[64];

@@ -71,8 +71,8 @@ static void begin(const char *kind, const char *entry)
 static bool same_owners(const lfma_arena *now, const unsigned char *before)
 {
     for (uint32_t i = 0; i <= now->threads_max; i++) {
-        const size_t at = (size_t)((const char *)&now->owners[i] - (const char *)now);
-        if (memcmp(&now->owners[i], before + at, offsetof(lfma__owner, counters)) != 0)
+        const size_t at = (size_t)((const char *)&now->slots[i].owner - (const char *)now);
+        if (memcmp(&now->slots[i].owner, before + at, offsetof(lfma__owner, counters)) != 0)
             return false;
     }
     return true;
@@ -85,10 +85,10 @@ static void require_untouched(void)
     if (!scene.arena)
         return;
     const lfma_arena *const arena = scene.arena;
-    const size_t zones_at = (size_t)(arena->zones - (const char *)arena);
+    const size_t zones_at = (size_t)(arena->pool.row.zones - (const char *)arena);
     DEMAND(memcmp(arena, scene.before, sizeof *arena) == 0, "the arena's header changed");
     DEMAND(same_owners(arena, scene.before), "an owner word changed");
-    DEMAND(memcmp(arena->zones, scene.before + zones_at, (size_t)arena->metadata_bytes - zones_at) == 0,
+    DEMAND(memcmp(arena->pool.row.zones, scene.before + zones_at, (size_t)arena->metadata_bytes - zones_at) == 0,
            "a table changed");
     lfma_arena_stats_t want = scene.stats;
     want.bad_frees += tally.bad_frees;
@@ -337,7 +337,7 @@ static void try_foreign(void)
         { "static data", (uintptr_t)&static_data, LFMA_E_FOREIGN, NULL },
         { "code", (uintptr_t)&lfma_free, LFMA_E_FOREIGN, NULL },
         { "the arena's handle", (uintptr_t)scene.arena, LFMA_E_FOREIGN, NULL },
-        { "the arena's tables", (uintptr_t)scene.arena->zones, LFMA_E_FOREIGN, NULL },
+        { "the arena's tables", (uintptr_t)scene.arena->pool.row.zones, LFMA_E_FOREIGN, NULL },
         { "a destroyed arena's base", (uintptr_t)scene.gone_base, LFMA_E_FOREIGN, NULL },
         { "a destroyed arena's block", (uintptr_t)scene.gone_block, LFMA_E_FOREIGN, NULL },
         { "one before the base", base - 1, LFMA_E_FOREIGN, NULL },
@@ -522,7 +522,9 @@ static const struct field fields[] = {
     { "zones below a page", FIELD(zone_bytes), 1, PAGE / 2 },
     { "zones above 2^31 pages", FIELD(zone_bytes), ((uint64_t)PAGE << 31) + 1, 3 },
     { "zones next to SIZE_MAX", FIELD(zone_bytes), UINT64_MAX - 8192, 8193 },
-    { "unknown arena flags", FIELD(flags), 2, 62 },
+    { "unknown arena flags", FIELD(flags), 4, 60 },
+    { "caches larger than the arena", FIELD(cache_bytes), CONFIG_BYTES + 1, 100 },
+    { "caches next to SIZE_MAX", FIELD(cache_bytes), UINT64_MAX - 99, 100 },
     { "the highest arena flag", FIELD(flags), (uint64_t)1 << 31, 2 },
     { "more than 1024 threads", FIELD(threads_max), 1025, 100 },
     { "2^31 threads and more", FIELD(threads_max), ((uint64_t)1 << 31) - 1, 3 },

@@ -41,8 +41,8 @@ static const arena_plan plans[] = {
 static void require_cursors_inside(lfma_arena *arena)
 {
     const uint64_t next = lfma__a64_load_relaxed(&arena->coalesce_zone);
-    REQUIRE(next < arena->zone_count, "zone %" PRIu64, next);
-    for (uint64_t i = 0; i < arena->zone_count; i++) {
+    REQUIRE(next < arena->pool.row.count, "zone %" PRIu64, next);
+    for (uint64_t i = 0; i < arena->pool.row.count; i++) {
         lfma__zone *const zone = lfma__arena_zone(arena, i);
         const uint64_t cursor = lfma__a64_load_relaxed(&zone->cursor);
         REQUIRE(cursor >> 3 < zone->page_words && (cursor & 7) < (zone->levels ? zone->levels : 1),

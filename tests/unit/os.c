@@ -127,6 +127,7 @@ static int create(size_t bytes, size_t page_bytes, lfma_arena **ret_arena)
     lfma_arena_config config = LFMA_ARENA_CONFIG_INIT;
     config.bytes = bytes;
     config.page_bytes = page_bytes;
+    config.flags = LFMA_NO_CACHE;
     return lfma_arena_create(&config, ret_arena);
 }
 

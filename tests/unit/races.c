@@ -220,7 +220,7 @@ static void steal(void *argument)
 static void free_hardened(void *argument)
 {
     struct thief *const t = argument;
-    t->code = lfma__zone_free(t->box.zone, t->box.owner, t->page, true);
+    t->code = zone_free(t->box.zone, t->box.owner, t->page, true);
 }
 
 static uint64_t counter(const zone_box *box, enum lfma__counter which)
@@ -263,7 +263,7 @@ static void check_stolen_buddy(uint64_t pairs)
     REQUIRE(lfma__zone_count_free(box.zone, 0) == 1, "the buddy alone");
     REQUIRE((made > 0) == (pairs > 1) && counter(&box, LFMA__BLOCKS_JOINED) == made, "%" PRIu64 " made", made);
     lfma_report report = LFMA_REPORT_INIT;
-    REQUIRE(lfma__zone_validate(box.zone, &report), "%s", report.invariant);
+    REQUIRE(lfma__zone_validate(box.zone, NULL, &report), "%s", report.invariant);
     REQUIRE(report.pages_free == 2 * pairs - 1, "%zu pages free", report.pages_free);
     REQUIRE(box_alloc(&box, 0) == 1, "it can be had");
     for (uint64_t page = 0; page < 2; page++)
@@ -287,7 +287,7 @@ Test(races, two_hardened_frees)
         struct thief rival = { .box = { box.zone, own.owner }, .code = 1 };
         rival.page = box_alloc(&box, order);
         hook_set(&lfma__zone_states(box.zone)[rival.page], HOOK_CHANGE, 1, free_hardened, &rival);
-        const int code = lfma__zone_free(box.zone, box.owner, rival.page, true);
+        const int code = zone_free(box.zone, box.owner, rival.page, true);
         REQUIRE(hook_waiting() == 0 && rival.code == LFMA_OK, "order %u: %d", order, rival.code);
         REQUIRE(code == LFMA_E_DOUBLE_FREE, "order %u: %d", order, code);
         REQUIRE(lfma__zone_count_free(box.zone, order) >= 1, "order %u", order);
@@ -334,7 +334,7 @@ static void check_stolen_part(uint64_t page)
     const char *const broken = zone_broken(box.zone);
     REQUIRE(broken == NULL && !in_flight(&box), "page %" PRIu64 ": %s", page, broken);
     lfma_report report = LFMA_REPORT_INIT;
-    REQUIRE(lfma__zone_validate(box.zone, &report), "%s", report.invariant);
+    REQUIRE(lfma__zone_validate(box.zone, NULL, &report), "%s", report.invariant);
     REQUIRE(report.pages_free == 64 - ((uint64_t)1 << thief.order), "%zu pages free", report.pages_free);
     REQUIRE(box_free(&thief.box, thief.page) == LFMA_OK, "page %" PRIu64, page);
     close_fresh(&box, &own);

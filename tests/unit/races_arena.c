@@ -43,7 +43,7 @@ static lfma__owner *slot_of_other(lfma_arena *arena)
     act(&first);
     cr_assert_eq(first.code, LFMA_OK);
     cr_assert_eq(lfma__thread_self.index, 0);
-    return &arena->owners[1];
+    return &arena->slots[1].owner;
 }
 
 /* Every page allocated singly, by this thread. */
@@ -121,7 +121,7 @@ static void check_in_flight(bool from_the_middle)
     const lfma_budget steps = LFMA_BUDGET_STEPS(20);
     lfma_arena *const arena = ARENA(.pages = 64, .budget = steps);
     (void)fill(arena);
-    lfma__owner *const shared = &arena->owners[arena->threads_max];
+    lfma__owner *const shared = &arena->slots[arena->threads_max].owner;
     void *const untouched = arena;
     void *block = untouched;
     if (from_the_middle)
@@ -163,7 +163,7 @@ Test(arena_races, looks_are_paid_for)
     const lfma_budget steps = LFMA_BUDGET_STEPS(STEPS);
     lfma_arena *const arena = ARENA(.pages = 64 * WORDS, .budget = steps);
     (void)fill(arena);
-    lfma__owner *const shared = &arena->owners[arena->threads_max];
+    lfma__owner *const shared = &arena->slots[arena->threads_max].owner;
     void *block = NULL;
     unsigned beyond = 0;
     lfma__owner_begin(shared);
@@ -305,7 +305,8 @@ static bool check_nested(enum call outer, enum call inner, unsigned nth)
     if (fired)
         REQUIRE(s.code == (inner == ALLOC_FAILS ? LFMA_E_NEVER : LFMA_OK), "%u in %u at %u: %d", inner, outer, nth,
                 s.code);
-    REQUIRE(lfma__a8_load_relaxed(&lfma__thread_self.busy) == 0, "%u in %u at %u: busy for ever", inner, outer, nth);
+    REQUIRE(lfma__ticket_name(lfma__thread_ticket(&lfma__thread_self, s.arena->pool.name)) != LFMA__TICKET_BUSY,
+            "%u in %u at %u: busy for ever", inner, outer, nth);
     REQUIRE(arena_is_sound(s.arena), "%u in %u at %u", inner, outer, nth);
     const lfma_arena_stats_t after = arena_stats(s.arena);
     REQUIRE(counted(&before, &after, outer, fired ? (int)inner : -1), "%u in %u at %u: counters", inner, outer, nth);

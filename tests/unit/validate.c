@@ -230,13 +230,13 @@ Test(validate, report_says_where)
 {
     struct fixture f = begin();
     lfma_report report = LFMA_REPORT_INIT;
-    REQUIRE(lfma__zone_validate(f.box.zone, &report), "sound");
+    REQUIRE(lfma__zone_validate(f.box.zone, NULL, &report), "sound");
     REQUIRE(report.pages_allocated == 255 && report.pages_free == PAGES - 255, "%zu", report.pages_allocated);
     REQUIRE(report.blocks_allocated == 8, "%zu", report.blocks_allocated);
     REQUIRE(report.invariant == NULL && report.text == NULL, "nothing to say");
     flip(lfma__zone_page_map(f.box.zone), 77);
     report = (lfma_report)LFMA_REPORT_INIT;
-    REQUIRE(!lfma__zone_validate(f.box.zone, &report), "broken");
+    REQUIRE(!lfma__zone_validate(f.box.zone, NULL, &report), "broken");
     REQUIRE(report.page == 77 && report.text != NULL, "page %zu", report.page);
     end(&f);
 }

@@ -171,7 +171,7 @@ Test(zone, fill_with_each_order)
                 blocks++;
             REQUIRE(blocks == pages >> order, "%" PRIu64 " pages, order %u", pages, order);
             lfma_report report = LFMA_REPORT_INIT;
-            REQUIRE(lfma__zone_validate(box.zone, &report), "%s", report.invariant);
+            REQUIRE(lfma__zone_validate(box.zone, NULL, &report), "%s", report.invariant);
             REQUIRE(report.pages_allocated == blocks << order && report.blocks_allocated == blocks, "report");
             REQUIRE(report.pages_free == pages - (blocks << order), "report");
             zone_box_close(&box);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Room `cache`: the blocks that a thread keeps between the tables and its callers, so that most calls touch nothing
+ * that another thread writes.
+ *
+ *     shelf of an order    take: blocks of one slice, claimed ahead by one atomic, handed out lowest first
+ *                          give: blocks of one slice, freed by this thread, gathered to be published by one atomic
+ *
+ * K1  To the tables and their witnesses (page map, survey) a kept block is claimed; to callers it is free. Each
+ *     one is in one hold of one thread. One that was freed into a hold has no state, so that another free of it is
+ *     refused.
+ *     One that was taken ahead has its state already, so that handing it out touches nothing but the hold.
+ * K2  Only its thread reads and writes a cache, by loads and stores; others read the figures and, at rest, the bits.
+ *     The holder of a number that has no thread (os/numbers.h, edge E5) is the cache's thread.
+ * K3  Both sides are bounded in pages by one purse of the arena: what a thread keeps it has been granted, and the sum
+ *     of the grants never exceeds the purse. A grant is the thread's even share of those that use this side.
+ * K4  Under pressure nothing is kept, and each thread gives back what it has at its next call.
+ *
+ * Knows zones, by a row of them; does not know addresses.
+ */
+#ifndef LFMA_CACHE_CACHE_H
+#define LFMA_CACHE_CACHE_H
+
+#include "zone/zone.h"
+
+#define LFMA__NO_SHORT_WAY ((uint64_t)1) /* no ticket says so */
+
+enum { LFMA__TAKE, LFMA__GIVE, LFMA__SIDES };
+
+/* Blocks of one slice. Zeroed it keeps nothing and has room for nothing. */
+typedef struct lfma__hold {
+    _Alignas(64) lfma__a64 bits; /* blocks with a state, as claimed, except in hardened arenas */
+    lfma__a64 back;              /* blocks without, as freed into this hold */
+    lfma__a64 first;             /* the slice's first page, in the row */
+    const lfma__a64 *slice;      /* the slice */
+    uint32_t blocks;             /* that it has */
+    uint32_t room;               /* blocks that the hold may keep besides */
+} lfma__hold;
+
+_Static_assert(sizeof(lfma__hold) == 64, "a hold is one line");
+
+typedef struct lfma__shelf {
+    lfma__hold holds[LFMA__SIDES];
+} lfma__shelf;
+
+/* What an arena keeps for one thread. */
+typedef struct lfma__slot {
+    lfma__owner owner;
+    struct lfma__grant {
+        uint64_t pages;    /* that may be kept */
+        uint64_t reserved; /* of them, by the holds: what each keeps and its room */
+        lfma__a64 orders;  /* 1 bit an order: its hold has reserved something; so no other keeps anything */
+        bool is_user;      /* counted in the purse */
+    } grants[LFMA__SIDES];
+    uint64_t turn;                 /* allocations under pressure */
+    lfma_arena *cache_of;          /* for a cache that is no thread's: its arena, else NULL, */
+    uint32_t cache_number;         /* and the number that it has taken */
+    lfma__a64 allocs[LFMA_ORDERS]; /* successful allocations of each order */
+    lfma__shelf shelves[LFMA_ORDERS];
+} lfma__slot;
+
+/* What all caches of an arena share: the zones, and a purse for each side. */
+typedef struct lfma__pool {
+    lfma__row row;
+    uint64_t pages_max[LFMA__SIDES]; /* of all threads together; 0: no caches. Never changes. */
+    bool hardened;                   /* never changes */
+    uint64_t name;                   /* no other pool of this process ever has it: for tickets (os/thread.h) */
+    lfma__a64 short_way;             /* the name, if threads with a ticket go the short way. Changes seldom. */
+    lfma__a64 pressure;              /* not 0: nothing is kept. Changes seldom. */
+    struct lfma__purse {
+        _Alignas(LFMA_LINE_BYTES) lfma__a64 left; /* pages not granted to anybody */
+        lfma__a64 users;
+    } purses[LFMA__SIDES];
+} lfma__pool;
+
+/* E0, all relaxed accesses of this room: one thread's words; figures for the others (K2). */
+static inline uint64_t lfma__cache_get(const lfma__a64 *word)
+{
+    return lfma__a64_load_relaxed(word); /* E0: as above */
+}
+
+static inline void lfma__cache_set(lfma__a64 *word, uint64_t value)
+{
+    lfma__a64_store_relaxed(word, value); /* E0: as above */
+}
+
+static inline uint64_t lfma__cache_short_way(const lfma__pool *pool)
+{
+    return lfma__a64_load_relaxed(&pool->short_way); /* E0: as in lfma__cache_is_pressed */
+}
+
+static inline bool lfma__cache_is_pressed(const lfma__pool *pool)
+{
+    return lfma__a64_load_relaxed(&pool->pressure) != 0; /* E0: seen by the next call or the one after */
+}
+
+/* All blocks of a hold. */
+static inline uint64_t lfma__hold_all(const lfma__hold *hold)
+{
+    return lfma__cache_get(&hold->bits) | lfma__cache_get(&hold->back);
+}
+
+/* Hand out a block: its page in the row. LFMA__NONE: there is none. */
+static inline uint64_t lfma__hold_pop(lfma__hold *take, unsigned order, lfma__a8 *states)
+{
+    const uint64_t first = lfma__cache_get(&take->first);
+    const uint64_t bits = lfma__cache_get(&take->bits);
+    if (LFMA_LIKELY(bits)) {
+        lfma__cache_set(&take->bits, bits & (bits - 1));
+        take->room++;
+        return first + ((uint64_t)lfma__ctz64(bits) << order);
+    }
+    const uint64_t back = lfma__cache_get(&take->back);
+    if (LFMA_UNLIKELY(back == 0))
+        return LFMA__NONE;
+    const uint64_t page = first + ((uint64_t)lfma__ctz64(back) << order);
+    lfma__cache_set(&take->back, back & (back - 1));
+    take->room++;
+    lfma__state_set(states, page, order);
+    return page;
+}
+
+/*
+ * Keep a block that is being freed, if it falls into the slice and there is room; and if its bit is not set, in the
+ * slice or among those to be handed out: then it was free already. (Of those that came back their state tells.)
+ */
+static inline bool lfma__hold_push(lfma__hold *hold, unsigned order, uint64_t page)
+{
+    const uint64_t block = (page - lfma__cache_get(&hold->first)) >> order; /* huge if it lies before */
+    if (block >= hold->blocks || hold->room == 0)
+        return false;
+    const uint64_t bit = (uint64_t)1 << block;
+    if (LFMA_UNLIKELY((lfma__cache_get(&hold->bits) | lfma__cache_get(hold->slice)) & bit))
+        return false;
+    hold->room--;
+    lfma__a64_own_or_relaxed(&hold->back, bit); /* E0: one writer */
+    return true;
+}
+
+static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t page)
+{
+    lfma__shelf *const shelf = &slot->shelves[order];
+    return lfma__hold_push(&shelf->holds[LFMA__TAKE], order, page) ||
+           lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
+}
+
+/*
+ * A block from the cache, which is filled if it has none: its page in the row, and its state is set. LFMA__NONE:
+ * it is not worth it, or no hint is right.
+ */
+uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home);
+
+/*
+ * A block that is being freed and that lfma__cache_push() did not keep: publish what was gathered, and begin anew
+ * with this one; or publish it. It has a state, which in a hardened arena this free has taken. 0, or
+ * LFMA_E_DOUBLE_FREE: it was free already.
+ */
+int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page);
+
+/* Publish all that is kept. Returns how many pages. */
+uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot);
+
+/* Memory has run short: whoever keeps something gives it back. */
+static inline void lfma__cache_press(lfma__pool *pool)
+{
+    if (pool->pages_max[LFMA__TAKE] == 0 || lfma__cache_is_pressed(pool))
+        return;
+    lfma__a64_store_relaxed(&pool->pressure, 1);                   /* E0: seen by the next call or the one after */
+    lfma__a64_store_relaxed(&pool->short_way, LFMA__NO_SHORT_WAY); /* E0: as above */
+}
+
+/* Memory is plenty again. */
+static inline void lfma__cache_ease(lfma__pool *pool)
+{
+    lfma__a64_store_relaxed(&pool->pressure, 0); /* E0: seen by the next call or the one after */
+    if (pool->pages_max[LFMA__TAKE] && !pool->hardened)
+        lfma__a64_store_relaxed(&pool->short_way, pool->name); /* E0: as above */
+}
+
+/* After an allocation from a zone's tables: raise the pressure if it split a scarce block; end it if none are
+ * scarce. */
+void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, bool has_split);
+
+/* The same, and give the grants back. */
+void lfma__cache_retire(lfma__pool *pool, lfma__slot *slot);
+
+/* What all caches may keep together. */
+static inline uint64_t lfma__cache_pages_max(const lfma__pool *pool)
+{
+    return pool->pages_max[LFMA__TAKE] + pool->pages_max[LFMA__GIVE];
+}
+
+/* Figures: pages kept. */
+uint64_t lfma__cache_pages(const lfma__slot *slot);
+
+/* The order of the block that is kept and starts at a page of the row; -1: none. */
+int lfma__cache_order_at(const lfma__slot *slot, uint64_t page);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* From a cache to the tables. */
+#include "cache/grant.h"
+
+/* Is a block among those of a hold? */
+static bool holds(const lfma__hold *hold, unsigned order, uint64_t page)
+{
+    const uint64_t from = page - lfma__cache_get(&hold->first); /* huge if it lies before */
+    const uint64_t block = from >> order;
+    return block < LFMA__WORD_BITS && block << order == from && lfma__hold_all(hold) >> block & 1;
+}
+
+/* For blocks that are published: the states of free blocks that were last allocated at their order (I7). */
+static void restore_states(const lfma__pool *pool, unsigned order, uint64_t first, uint64_t bits)
+{
+    for (; bits && !pool->hardened; bits &= bits - 1)
+        lfma__state_set(pool->row.states, first + ((uint64_t)lfma__ctz64(bits) << order), order);
+}
+
+/* Publish what a hold has, and `more` of its slice besides. Returns what of it was free already. */
+static uint64_t publish(lfma__pool *pool, lfma__slot *slot, unsigned order, unsigned side, uint64_t more)
+{
+    lfma__hold *const hold = &slot->shelves[order].holds[side];
+    const uint64_t bits = lfma__hold_all(hold);
+    const uint64_t first = lfma__cache_get(&hold->first);
+    if ((bits | more) == 0)
+        return 0;
+    restore_states(pool, order, first, bits | more);
+    lfma__cache_set(&hold->bits, 0);
+    lfma__cache_set(&hold->back, 0);
+    hold->room += lfma__popcount64(bits);
+    const lfma__slice slice = lfma__row_slice(&pool->row, order, first);
+    const uint64_t twice = lfma__zone_publish_bits(slice.zone, &slot->owner, order, slice.index, bits | more);
+    if (LFMA_UNLIKELY(twice & bits)) /* of frees that raced; their callers were told that all is well */
+        lfma__owner_count(&slot->owner, LFMA__BAD_FREES, lfma__popcount64(twice & bits));
+    return twice;
+}
+
+static void drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
+{
+    for (uint64_t orders = lfma__cache_get(&slot->grants[side].orders); orders; orders &= orders - 1) {
+        (void)publish(pool, slot, lfma__ctz64(orders), side, 0);
+        lfma__cache_release(slot, side, lfma__ctz64(orders));
+    }
+}
+
+/*
+ * To keep a block means to clear its state, which its next owner then reads from this thread's cache: worth it if the
+ * states of several blocks share a line, or if that owner may well be this thread.
+ */
+static bool may_keep(const lfma__pool *pool, const lfma__slot *slot, unsigned order)
+{
+    return (order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user) &&
+           pool->pages_max[LFMA__GIVE] >> order && !slot->owner.shared && !lfma__cache_is_pressed(pool);
+}
+
+int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page)
+{
+    const lfma__slice slice = lfma__row_slice(&pool->row, order, page);
+    const uint64_t in_zone = (slice.index * LFMA__WORD_BITS + slice.block) << order;
+    if (!may_keep(pool, slot, order))
+        return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
+    lfma__shelf *const shelf = &slot->shelves[order];
+    lfma__hold *const give = &shelf->holds[LFMA__GIVE];
+    const uint64_t bit = (uint64_t)1 << slice.block;
+    if (LFMA_UNLIKELY(holds(&shelf->holds[LFMA__TAKE], order, page) || holds(give, order, page)))
+        return LFMA_E_DOUBLE_FREE; /* of frees that raced this one came second */
+    if (lfma__cache_get(&give->first) == slice.first && lfma__hold_all(give)) /* held, without room */
+        return publish(pool, slot, order, LFMA__GIVE, bit) & bit ? LFMA_E_DOUBLE_FREE : LFMA_OK;
+
+    (void)publish(pool, slot, order, LFMA__GIVE, 0);
+    if (lfma__cache_reserve(pool, slot, LFMA__GIVE, order) == 0)
+        return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
+    if (lfma__zone_is_free(slice.zone, in_zone, order))
+        return LFMA_E_DOUBLE_FREE;
+    if (!pool->hardened)
+        lfma__state_clear(pool->row.states, page);
+    lfma__cache_begin(give, order, slice);
+    lfma__cache_set(&give->back, bit);
+    give->room--;
+    return LFMA_OK;
+}
+
+uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot)
+{
+    const uint64_t pages = lfma__cache_pages(slot);
+    for (unsigned side = 0; side < LFMA__SIDES; side++)
+        drain_side(pool, slot, side);
+    return pages;
+}
+
+void lfma__cache_retire(lfma__pool *pool, lfma__slot *slot)
+{
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        drain_side(pool, slot, side);
+        lfma__cache_resign(pool, slot, side);
+    }
+}
+
+uint64_t lfma__cache_pages(const lfma__slot *slot)
+{
+    uint64_t pages = 0;
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        for (uint64_t orders = lfma__cache_get(&slot->grants[side].orders); orders; orders &= orders - 1) {
+            const unsigned order = lfma__ctz64(orders);
+            pages += (uint64_t)lfma__popcount64(lfma__hold_all(&slot->shelves[order].holds[side])) << order;
+        }
+    }
+    return pages;
+}
+
+int lfma__cache_order_at(const lfma__slot *slot, uint64_t page)
+{
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        for (uint64_t orders = lfma__cache_get(&slot->grants[side].orders); orders; orders &= orders - 1) {
+            if (holds(&slot->shelves[lfma__ctz64(orders)].holds[side], lfma__ctz64(orders), page))
+                return (int)lfma__ctz64(orders);
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* How much a thread may keep (K3): grants from the arena's purse, and holds that reserve parts of a grant. */
+#ifndef LFMA_CACHE_GRANT_H
+#define LFMA_CACHE_GRANT_H
+
+#include "cache/cache.h"
+
+/*
+ * A hold begins anew, empty: what it had reserved is free again, and it reserves room for some blocks of its order:
+ * as many as it may, at most a slice's. Returns how many; 0 if it is less than two.
+ */
+unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order);
+
+/* An empty hold turns to a slice. */
+static inline void lfma__cache_begin(lfma__hold *hold, unsigned order, lfma__slice slice)
+{
+    LFMA_ASSERT(lfma__hold_all(hold) == 0);
+    lfma__cache_set(&hold->first, slice.first);
+    hold->slice = &lfma__zone_table(slice.zone, order).slices[slice.index];
+    hold->blocks = slice.blocks;
+}
+
+/* A hold that reserves nothing reserves room for so many blocks, which the caller has found room for. */
+void lfma__cache_reserve_blocks(lfma__slot *slot, unsigned side, unsigned order, unsigned blocks);
+
+/* A hold, empty, reserves nothing any more. */
+void lfma__cache_release(lfma__slot *slot, unsigned side, unsigned order);
+
+/* Give a side's grant back; nothing is reserved. */
+void lfma__cache_resign(lfma__pool *pool, lfma__slot *slot, unsigned side);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* From the tables into a cache, and out of it. */
+#include "cache/grant.h"
+
+/* Blocks that will be handed out have their states, so that handing them out is a matter of this thread alone. */
+static void set_states(const lfma__pool *pool, unsigned order, uint64_t first, uint64_t bits)
+{
+    for (; bits; bits &= bits - 1)
+        lfma__state_set(pool->row.states, first + ((uint64_t)lfma__ctz64(bits) << order), order);
+}
+
+/* What was gathered serves as well as what would be claimed, and costs no atomic. */
+static bool reuse_gathered(lfma__slot *slot, unsigned order)
+{
+    lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
+    lfma__hold *const give = &slot->shelves[order].holds[LFMA__GIVE];
+    const struct lfma__grant *const grant = &slot->grants[LFMA__TAKE];
+    const uint64_t back = lfma__cache_get(&give->back);
+    const unsigned blocks = lfma__popcount64(back);
+    if (blocks == 0)
+        return false;
+    lfma__cache_release(slot, LFMA__TAKE, order);
+    const unsigned room = blocks +
+                          give->room; /* the reservation goes along, if there is room for it on the other side */
+    const unsigned taken = grant->reserved + ((uint64_t)room << order) <= grant->pages ? room : blocks;
+    if (grant->reserved + ((uint64_t)taken << order) > grant->pages)
+        return false;
+    lfma__cache_reserve_blocks(slot, LFMA__TAKE, order, taken);
+    take->room -= blocks;
+    lfma__cache_set(&take->back, back);
+    lfma__cache_set(&take->first, lfma__cache_get(&give->first));
+    take->slice = give->slice;
+    take->blocks = give->blocks;
+    lfma__cache_set(&give->back, 0);
+    give->room = room;
+    lfma__cache_release(slot, LFMA__GIVE, order);
+    return true;
+}
+
+static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
+{
+    const unsigned room = lfma__cache_reserve(pool, slot, LFMA__TAKE, order);
+    uint64_t index;
+    if (room == 0)
+        return false;
+    const uint64_t bits = lfma__zone_claim_bits(lfma__row_zone(&pool->row, zone), order, home, room, &index);
+    if (bits == 0)
+        return false;
+    const uint64_t first = (zone << pool->row.pages_log2) + (index * LFMA__WORD_BITS << order);
+    if (!pool->hardened)
+        set_states(pool, order, first, bits);
+    lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
+    lfma__cache_begin(take, order, lfma__row_slice(&pool->row, order, first));
+    lfma__cache_set(pool->hardened ? &take->back : &take->bits, bits); /* there, a state is a caller's */
+    take->room -= lfma__popcount64(bits);
+    return true;
+}
+
+uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
+{
+    if (pool->pages_max[LFMA__TAKE] >> order == 0 || slot->owner.shared || lfma__cache_is_pressed(pool))
+        return LFMA__NONE;
+    lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
+    const uint64_t page = lfma__hold_pop(take, order, pool->row.states);
+    if (page == LFMA__NONE && (reuse_gathered(slot, order) || refill(pool, slot, zone, order, home)))
+        return lfma__hold_pop(take, order, pool->row.states);
+    return page;
+}
