@@ -10,7 +10,8 @@ import os
 import sys
 import time
 
-from runner import environment, jobs, plots, progress, report, results
+import runner.options
+from runner import environment, jobs, plots, report, results
 
 EPILOG = """\
 workloads:
@@ -37,19 +38,13 @@ def parse_arguments():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="workload", help="what to run (default: consumer-scaling)")
     parser.add_argument("--worker", required=True, metavar="PATH", help="the lfma-bench program")
-    parser.add_argument("--quick", action="store_true",
-                        help="every row in under 50 s: fewer pairs, and fewer rounds if need be")
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds (default: 5)")
-    parser.add_argument("--consumers", metavar="LIST", help="numbers of consumers (default: 1,2,4,8,16,30)")
-    parser.add_argument("--threads", metavar="LIST", help="numbers of producers (default: 1,2,4,8)")
-    parser.add_argument("--fills", metavar="LIST", help="percent of the arena for aging (default: 50,70,90,95)")
-    parser.add_argument("--budgets", metavar="LIST", help="ns a call for coalesce (default: 1000 … 10000000)")
-    parser.add_argument("--pairs", type=int, metavar="N", help="pairs a run, for all allocators alike")
+    runner.options.add_shared(parser, jobs.Plan.ROUNDS_DEFAULT)
+    parser.add_argument("--budgets", metavar="LIST", default="1000,10000,100000,1000000,10000000",
+                        help="ns a call for coalesce (default: 1000 … 10000000)")
     parser.add_argument("--allocators", metavar="LIST",
                         help="comma-separated, or all (default: those that need no package, but lfma-hardened)")
     parser.add_argument("--verbose", action="store_true", help="print the full report, not only its summary")
     parser.add_argument("--no-latency", action="store_true", help="leave the latency passes out")
-    parser.add_argument("--no-pin", action="store_true", help="let the scheduler place the threads")
     parser.add_argument("--out", metavar="DIR", help="where results go (default: out/bench-<time>)")
     parser.add_argument("--csv", metavar="FILE", help="the main table (default: <out>/results.csv)")
     parser.add_argument("--plot", metavar="DIR", help="where plots go (default: <out>)")
@@ -61,18 +56,6 @@ def parse_arguments():
         parser.error(str(error))
 
 
-def measure(plan, table, bar):
-    for job in plan.jobs:
-        bar.show(job.title)
-        try:
-            table.add(job, job.run())
-        except jobs.JobError as error:
-            table.errors.append(str(error))
-        bar.done()
-        if plan.stops_after(bar.count, bar.seconds()):
-            break
-
-
 def main():
     options, plan = parse_arguments()
     out = options.out or os.path.join("out", time.strftime("bench-%Y%m%d-%H%M%S"))
@@ -80,14 +63,7 @@ def main():
     facts = environment.collect(options.worker, sys.argv[1:])
     table = results.Results()
 
-    bar = progress.Bar(len(plan.jobs))
-    try:
-        measure(plan, table, bar)
-        interrupted = False
-    except KeyboardInterrupt:  # the worker is stopped; what was measured is kept
-        interrupted = True
-    bar.close(interrupted)
-
+    interrupted = plan.measure(table)
     table.finish()
     facts["load average, after"] = environment.load_average()
     full, summary = report.render(table, facts, plan, interrupted)

@@ -46,7 +46,7 @@ def _commit():
     return commit + ("+changes" if _output(["git", "status", "--porcelain", "--untracked-files=no"], here) else "")
 
 
-def _compiler(worker):
+def compiler_of(worker):
     """The compiler and the flags of the library, as the build directory above the worker recorded them."""
     database = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(worker))), "compile_commands.json")
     try:
@@ -63,7 +63,7 @@ def _compiler(worker):
 
 
 def collect(worker, arguments):
-    compiler, flags = _compiler(worker)
+    compiler, flags = compiler_of(worker)
     cpus = sorted(os.sched_getaffinity(0))
     memory = [line.split()[1] for line in _read("/proc/meminfo").splitlines() if line.startswith("MemTotal")]
     return {

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What runs: a job is one process of the worker; a plan is all jobs in their order."""
+"""What runs: a job is one process of a worker; a plan is all jobs in their order."""
+import collections
 import glob
 import os
 import re
 import subprocess
+
+from runner import progress
 
 ALL_WORKLOADS = ["consumer-scaling", "single", "multi-producer", "coalesce", "aging", "lock-vs-atomic"]
 BUILT_IN = ["floor", "lfma", "lfma-core", "lfma-hardened", "buddy-mutex", "buddy-spin", "mmap", "malloc"]
@@ -35,6 +38,9 @@ JOB_SECONDS_MAX = 300
 PAIRS = {"fast": (1000000, 100000), "slow": (100000, 2000), "locked": (1000000, 50000)}
 PAIRS_AGING = {"fast": (5000000, 100000), "slow": (500000, 2000), "locked": (5000000, 100000)}
 PAIRS_LOCK = (2000000, 200000)
+
+# Who takes turns with the others: an allocator of a worker. Its rows bear the label.
+Contestant = collections.namedtuple("Contestant", "label worker allocator preload")
 
 
 class PlanError(Exception):
@@ -95,25 +101,33 @@ class Job:
         return done.stdout.decode("utf-8").splitlines()
 
 
+def program(path, option):
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise PlanError("%s: %s is not a program" % (option, path))
+    return os.path.abspath(path)
+
+
 class Plan:
-    """All jobs, rounds outermost, allocators innermost."""
+    """All jobs, rounds outermost, contestants innermost."""
+
+    WORKLOADS = ALL_WORKLOADS
+    WORKLOADS_DEFAULT = ["consumer-scaling"]
+    ROUNDS_DEFAULT = 5
+    ROUNDS_MIN = 1
 
     def __init__(self, options):
         self.options = options
         self.quick = options.quick
-        self.rounds = options.rounds if options.rounds is not None else 5
-        if self.rounds < 1 or (options.pairs is not None and options.pairs < 1):
-            raise PlanError("--rounds and --pairs begin at 1")
-        if not os.access(options.worker, os.X_OK):
-            raise PlanError("--worker: %s is not a program" % options.worker)
-        self.worker = os.path.abspath(options.worker)
-        self.consumers = self._numbers(options.consumers, [1, 2, 4, 8, 16, 30], "--consumers")
-        self.threads = self._numbers(options.threads, [1, 2, 4, 8], "--threads")
-        self.fills = self._numbers(options.fills, [50, 70, 90, 95], "--fills")
-        self.budgets = self._numbers(options.budgets, [1000, 10000, 100000, 1000000, 10000000], "--budgets")
+        self.rounds = options.rounds if options.rounds is not None else self.ROUNDS_DEFAULT
+        if self.rounds < self.ROUNDS_MIN:
+            raise PlanError("--rounds begins at %d" % self.ROUNDS_MIN)
+        if options.pairs is not None and options.pairs < 1:
+            raise PlanError("--pairs begins at 1")
+        self.consumers = self._numbers(options.consumers, "--consumers")
+        self.threads = self._numbers(options.threads, "--threads")
+        self.fills = self._numbers(options.fills, "--fills")
         self.notes = []
-        self.preloads = {}
-        self.allocators = self._allocators(options.allocators)
+        self.contestants = self._contestants(options)
         self.workloads = self._workloads(options.workloads)
         self.jobs = []
         self.round_ends = []
@@ -122,6 +136,33 @@ class Plan:
             for workload in self.workloads:
                 getattr(self, "_plan_" + workload.replace("-", "_"))(number)
             self.round_ends.append(len(self.jobs))
+
+    def _turn(self, _number):
+        """Who takes turns in this round, in which order."""
+        return self.contestants
+
+    def measure(self, table):
+        """Run the jobs, with a progress bar; their rows go to the table. Returns True if it was interrupted."""
+        bar = progress.Bar(len(self.jobs))
+        interrupted = False
+        try:
+            for job in self.jobs:
+                bar.show(job.title)
+                try:
+                    table.add(job, job.run())
+                except JobError as error:
+                    table.errors.append(str(error))
+                bar.done()
+                if self.stops_after(bar.count, bar.seconds()):
+                    break
+        except KeyboardInterrupt:  # the worker is stopped; what was measured is kept
+            interrupted = True
+        bar.close(interrupted)
+        return interrupted
+
+    def rounds_text(self):
+        return "%d round%s%s" % (self.rounds, "" if self.rounds == 1 else "s",
+                                 ", quick: fewer pairs, so noisier than a full run" if self.quick else "")
 
     def wants_full_report(self):
         """Whether the terminal gets all tables: asked for, or few because of one number of consumers."""
@@ -140,9 +181,7 @@ class Plan:
         return True
 
     @staticmethod
-    def _numbers(text, default, option):
-        if text is None:
-            return default
+    def _numbers(text, option):
         try:
             numbers = [int(word) for word in text.split(",")]
         except ValueError:
@@ -151,27 +190,26 @@ class Plan:
             raise PlanError("%s: %s is not a list of positive numbers" % (option, text))
         return numbers
 
-    @staticmethod
-    def _workloads(names):
-        names = list(names) or ["consumer-scaling"]
+    def _workloads(self, names):
+        names = list(names) or self.WORKLOADS_DEFAULT
         for name in names:
-            if name not in ALL_WORKLOADS + ["all"]:
-                raise PlanError("no workload is called %s; there are: %s, all" % (name, ", ".join(ALL_WORKLOADS)))
-        return ALL_WORKLOADS if "all" in names else names
+            if name not in self.WORKLOADS + ["all"]:
+                raise PlanError("no workload is called %s; there are: %s, all" % (name, ", ".join(self.WORKLOADS)))
+        return self.WORKLOADS if "all" in names else names
 
-    def _allocators(self, text):
+    def _contestants(self, options):
+        worker, text = program(options.worker, "--worker"), options.allocators
         everything = text == "all"
         wanted = BUILT_IN + list(PRELOADS) if everything else DEFAULT if text is None else text.split(",")
         chosen = []
         for name in wanted:
             name, _, path = name.partition("=")
             if name in BUILT_IN:
-                chosen.append(name)
+                chosen.append(Contestant(name, worker, name, None))
                 continue
             path = path or (find_library(PRELOADS[name]) if name in PRELOADS else None)
             if path and os.path.exists(path):
-                self.preloads[name] = os.path.abspath(path)
-                chosen.append(name)
+                chosen.append(Contestant(name, worker, "malloc", os.path.abspath(path)))
             elif everything:
                 self.notes.append("%s is not installed" % name)
             elif name in PRELOADS:
@@ -180,22 +218,22 @@ class Plan:
                 raise PlanError("no allocator is called %s" % name)
         return chosen
 
-    def _pairs(self, allocator, table=None):
+    def _pairs(self, contestant, table=None):
         if self.options.pairs is not None:
             return self.options.pairs
-        return (table or PAIRS)[_speed_class(allocator)][1 if self.quick else 0]
+        return (table or PAIRS)[_speed_class(contestant.allocator)][1 if self.quick else 0]
 
-    def _add(self, workload, allocator, number, arguments):
-        command = [self.worker, workload, "--round", str(number)] + [str(a) for a in arguments]
-        preload = self.preloads.get(allocator)
+    def _add(self, workload, contestant, number, arguments):
+        label, worker, allocator, preload = contestant
+        command = [worker, workload, "--round", str(number)] + [str(a) for a in arguments]
         if allocator is not None:
-            command += ["--allocator", "malloc", "--label", allocator] if preload else ["--allocator", allocator]
+            command += ["--allocator", allocator] + (["--label", label] if label != allocator else [])
         if self.options.no_pin:
             command.append("--no-pin")
         words = [str(word).lstrip("-") for word in arguments]
         told = [" ".join(pair) for pair in zip(words, words[1:])
                 if pair[0] in ("consumers", "threads", "fill", "budget")]
-        title = ", ".join([" ".join([workload, allocator or ""])] + told + ["latency"] * ("latency" in words))
+        title = ", ".join([" ".join([workload, label])] + told + ["latency"] * ("latency" in words))
         self.jobs.append(Job(command, title, preload))
 
     def _passes(self):
@@ -205,44 +243,45 @@ class Plan:
         for size_min, size_max in SIZES:
             for consumers in self.consumers:
                 for extra in self._passes():
-                    for allocator in self.allocators:
-                        self._add("consumer-scaling", allocator, number,
+                    for one in self._turn(number):
+                        self._add("consumer-scaling", one, number,
                                   ["--consumers", consumers, "--size-min", size_min, "--size-max", size_max,
-                                   "--pairs", self._pairs(allocator)] + extra)
+                                   "--pairs", self._pairs(one)] + extra)
 
     def _plan_single(self, number):
         for variant in ("single-once", "single-fifo", "single-random"):
             for extra in self._passes():
-                for allocator in self.allocators:
-                    self._add(variant, allocator, number, ["--pairs", self._pairs(allocator)] + extra)
+                for one in self._turn(number):
+                    self._add(variant, one, number, ["--pairs", self._pairs(one)] + extra)
 
     def _plan_multi_producer(self, number):
         for variant in ("multi-producer-pairs", "multi-producer-self"):
             for threads in self.threads:
-                for allocator in self.allocators:
-                    self._add(variant, allocator, number, ["--threads", threads, "--pairs", self._pairs(allocator)])
+                for one in self._turn(number):
+                    self._add(variant, one, number, ["--threads", threads, "--pairs", self._pairs(one)])
 
     def _plan_coalesce(self, number):
-        first = next((allocator for allocator in self.allocators if allocator in BUDGETED), None)
+        budgets = self._numbers(self.options.budgets, "--budgets")
+        first = next((one for one in self.contestants if one.allocator in BUDGETED), None)
         for variant in ("coalesce-all", "coalesce-most"):
-            for allocator in self.allocators:
-                if allocator in BUDGETED:
-                    for budget in self.budgets:
+            for one in self._turn(number):
+                if one.allocator in BUDGETED:
+                    for budget in budgets:
                         if budget < LARGE_BUDGET_NS:
-                            self._add(variant, allocator, number, ["--budget", budget])
-                        elif allocator == first and (number == 1 or not self.quick):
+                            self._add(variant, one, number, ["--budget", budget])
+                        elif one == first and (number == 1 or not self.quick):
                             gib = min(GIB_MAX, -(-budget * GIB_PER_MS[variant] // 1000000))
-                            self._add(variant, allocator, number, ["--budget", budget, "--arena-gib", gib])
-                elif allocator in ARENAS:
-                    self._add(variant, allocator, number, [])
+                            self._add(variant, one, number, ["--budget", budget, "--arena-gib", gib])
+                elif one.allocator in ARENAS:
+                    self._add(variant, one, number, [])
 
     def _plan_aging(self, number):
         for variant in ("aging-log", "aging-uniform"):
             for fill in self.fills:
-                for allocator in self.allocators:
-                    self._add(variant, allocator, number,
-                              ["--fill", fill, "--pairs", self._pairs(allocator, PAIRS_AGING)])
+                for one in self._turn(number):
+                    self._add(variant, one, number, ["--fill", fill, "--pairs", self._pairs(one, PAIRS_AGING)])
 
     def _plan_lock_vs_atomic(self, number):
         pairs = self.options.pairs or PAIRS_LOCK[1 if self.quick else 0]
-        self._add("lock-vs-atomic", None, number, ["--pairs", pairs])
+        worker = program(self.options.worker, "--worker")
+        self._add("lock-vs-atomic", Contestant("", worker, None, None), number, ["--pairs", pairs])

@@ -355,16 +355,18 @@ def _aging_failures(table, workload, fills):
     return ["  failures of lfma ÷ buddy-mutex: " + ", ".join(texts)] if texts else []
 
 
+def machine_lines(facts):
+    return ["%s · %s CPUs · Linux %s · %s" % (
+        facts["CPU"], facts["CPUs usable"].split()[0], facts["kernel"], facts["compiler"]),
+            "pinning: %s · load average before %s, after %s" % (facts["pinning"], facts["load average, before"],
+                                                                facts["load average, after"])]
+
+
 def render(table, facts, plan, interrupted):
     """The full report, and what of it is meant for the terminal."""
-    lines = ["%s · %s CPUs · Linux %s · %s · commit %s" % (
-        facts["CPU"], facts["CPUs usable"].split()[0], facts["kernel"], facts["compiler"], facts["commit"]),
-             "pinning: %s · load average before %s, after %s" % (facts["pinning"], facts["load average, before"],
-                                                             facts["load average, after"]),
-             "%d round%s%s; ns a pair are medians, times in ns unless they bear a unit" % (
-                 plan.rounds, "" if plan.rounds == 1 else "s",
-                 ", quick: fewer pairs, so noisier than a full run" if plan.quick else "")]
-    lines += plan.notes
+    lines = machine_lines(facts)
+    lines[0] += " · commit " + facts["commit"]
+    lines += ["%s; ns a pair are medians, times in ns unless they bear a unit" % plan.rounds_text()] + plan.notes
     work = table.table("coalesce")
     short = _summary(table)
     ending = []

@@ -33,7 +33,7 @@ class Results:
     def add(self, job, lines):
         for line in lines:
             if not line.startswith("#"):
-                self._add_row(dict(zip(HEADER, line.split(","))))
+                self._add_line(job, line)
                 continue
             name, _, rest = line[1:].partition(",")
             fields = rest.split(",")
@@ -46,6 +46,13 @@ class Results:
                         job.title, name, len(fields), len(header)))
                     continue
                 rows.append(dict(zip(header, fields)))
+
+    def _add_line(self, job, line):
+        fields = line.split(",")
+        if len(fields) == len(HEADER):
+            self._add_row(dict(zip(HEADER, fields)))
+        else:
+            self.errors.append("%s: a row has %d fields, not %d" % (job.title, len(fields), len(HEADER)))
 
     def _add_row(self, row):
         point = Point(row["workload"], *(int(row[name]) for name in Point._fields[1:]))
@@ -85,10 +92,13 @@ class Results:
     def spread(self, point, allocator, column):
         return spread(self.values(point, allocator, column).values())
 
-    def ratio(self, point, allocator, column, base="lfma"):
-        """How many times LFMA's figure, round by round."""
+    def ratios(self, point, allocator, column, base):
+        """How many times the base's figure, round by round."""
         mine, theirs = self.values(point, allocator, column), self.values(point, base, column)
-        return spread(mine[turn] / theirs[turn] for turn in mine if theirs.get(turn, 0) > 0)
+        return [mine[turn] / theirs[turn] for turn in mine if theirs.get(turn, 0) > 0]
+
+    def ratio(self, point, allocator, column, base="lfma"):
+        return spread(self.ratios(point, allocator, column, base))
 
     def table(self, name):
         return self.tables.get(name, ([], []))[1]

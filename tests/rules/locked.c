@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many locked instructions a call executes when nothing is in its way, and that it makes no system call (x86-64):
- * each call is made in a child that is run one instruction at a time. Exit status 0, 1, or 77.
+ * How many locked instructions a call executes when nothing is in its way, and that it makes no system call (x86-64).
+ * Exit status 0, 1, or 77.
  */
-#include <stdio.h>
-
-#if defined(__x86_64__)
-
+#include <inttypes.h>
 #include <lfma/lfma.h>
-#include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include "support/arenas.h"
 #include "support/check.h"
 #include "support/env.h"
+#include "support/trace.h"
 
 #define PAGE 64u
-#define STEPS_MAX 100000u
-#define MARK() __asm__ volatile("int3" : : : "memory") /* counted is what runs between two of these */
 
 enum call { ALLOC, FREE };
 
@@ -43,103 +35,24 @@ static const struct expectation {
     { "hardened free, order 6: the state and the publish", FREE, 6, LFMA_HARDENED, 2 },
 };
 
-struct counts {
-    unsigned instructions, locked, system_calls;
-};
-
-/* The traced child: once to warm up, once between the marks. */
-static void make_call(const struct expectation *e)
+/* Once to warm up, once counted. */
+static void make_calls(const void *context)
 {
+    const struct expectation *const e = context;
     lfma_arena *const arena = ARENA(.pages = 4096, .flags = e->flags);
     const size_t bytes = (size_t)PAGE << e->order;
     void *block = lfma_alloc(arena, bytes);
     CHECK(block != NULL);
     CHECK_CODE(lfma_free(arena, block), LFMA_OK);
-    if (e->call == ALLOC) {
-        MARK();
-        block = lfma_alloc(arena, bytes);
-        MARK();
-        CHECK(block != NULL);
-    } else {
-        block = lfma_alloc(arena, bytes);
-        MARK();
-        const int code = lfma_free(arena, block);
-        MARK();
-        CHECK_CODE(code, LFMA_OK);
-    }
-    _exit(0);
-}
-
-/* Counts the instruction at the start of `bytes`. */
-static void count(struct counts *c, const unsigned char bytes[16])
-{
-    unsigned i = 0;
-    bool locked = false;
-    for (; i < 12; i++) {
-        const unsigned char b = bytes[i];
-        locked |= b == 0xF0;
-        const bool is_prefix = b == 0xF0 || b == 0xF2 || b == 0xF3 || b == 0x2E || b == 0x36 || b == 0x3E ||
-                               b == 0x26 || (b >= 0x64 && b <= 0x67) || (b >= 0x40 && b <= 0x4F);
-        if (!is_prefix)
-            break;
-    }
-    /* xchg with memory is locked without a prefix. */
-    locked |= (bytes[i] == 0x86 || bytes[i] == 0x87) && bytes[i + 1] < 0xC0;
-    c->instructions++;
-    c->locked += locked;
-    c->system_calls += bytes[i] == 0x0F && (bytes[i + 1] == 0x05 || bytes[i + 1] == 0x34);
-}
-
-static void read_bytes(pid_t child, unsigned long long address, unsigned char bytes[16])
-{
-    for (unsigned i = 0; i < 16; i++)
-        bytes[i] = (unsigned char)ptrace(PTRACE_PEEKTEXT, child, (void *)(uintptr_t)(address + i), NULL);
-}
-
-static void trap(pid_t child, int request)
-{
-    int status;
-    CHECK(ptrace((enum __ptrace_request)request, child, NULL, NULL) == 0);
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
-}
-
-/* The child is at its first mark. */
-static struct counts step_to_the_second_mark(pid_t child)
-{
-    struct counts c = { 0, 0, 0 };
-    while (c.instructions < STEPS_MAX) {
-        struct user_regs_struct registers;
-        unsigned char bytes[16];
-        CHECK(ptrace(PTRACE_GETREGS, child, NULL, &registers) == 0);
-        read_bytes(child, registers.rip, bytes);
-        if (bytes[0] == 0xCC)
-            return c;
-        count(&c, bytes);
-        trap(child, PTRACE_SINGLESTEP);
-    }
-    return c;
-}
-
-/* Returns false if this machine traces nothing. */
-static bool trace(const struct expectation *e, struct counts *ret)
-{
-    int status;
-    const pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-            _exit(77);
-        CHECK(raise(SIGSTOP) == 0);
-        make_call(e);
-    }
-    CHECK(waitpid(child, &status, 0) == child);
-    if (WIFEXITED(status))
-        return false;
-    trap(child, PTRACE_CONT);
-    *ret = step_to_the_second_mark(child);
-    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
-    return true;
+    TRACE_BEGIN(ALLOC);
+    block = lfma_alloc(arena, bytes);
+    TRACE_END();
+    CHECK(block != NULL);
+    TRACE_BEGIN(FREE);
+    const int code = lfma_free(arena, block);
+    TRACE_END();
+    CHECK_CODE(code, LFMA_OK);
+    CHECK_CODE(lfma_arena_destroy(arena), LFMA_OK);
 }
 
 int main(void)
@@ -149,23 +62,16 @@ int main(void)
         return 77;
     for (unsigned i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
         const struct expectation *const e = &expectations[i];
-        struct counts c;
-        if (!trace(e, &c))
+        trace_counts parts[TRACE_PARTS];
+        if (!trace(make_calls, e, parts)) {
+            puts("skipped: this machine traces nothing, or is no x86-64");
             return 77;
-        const bool good = c.locked == e->locked && c.system_calls == 0;
-        printf("%s %s: %u instructions, %u locked, %u system calls\n", good ? "  " : "! ", e->name, c.instructions,
-               c.locked, c.system_calls);
+        }
+        const trace_counts *const c = &parts[e->call];
+        const bool good = c->locked == e->locked && c->system_calls == 0;
+        printf("%s %s: %" PRIu64 " instructions, %" PRIu64 " locked, %" PRIu64 " system calls\n", good ? "  " : "! ",
+               e->name, c->instructions, c->locked, c->system_calls);
         failed |= !good;
     }
     return failed;
 }
-
-#else
-
-int main(void)
-{
-    puts("counts what x86-64 locks");
-    return 77;
-}
-
-#endif

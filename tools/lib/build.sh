@@ -76,17 +76,22 @@ timed() {
     say "$words, $((SECONDS - start)) s"
 }
 
-configure_flavour() {
-    local flavour=$1 dir=$root/build/$1 cc stamp
-    local -a options
-    cc=$(flavour_cc "$flavour")
-    read -ra options <<<"$(flavour_options "$flavour" | tr '\n' ' ')"
-    stamp="$cc ${options[*]}"
+# configure DIRECTORY SOURCES COMPILER OPTION …: once, and anew when the compiler or the options change.
+configure() {
+    local dir=$1 sources=$2 cc=$3 stamp
+    shift 3
+    stamp="$cc $*"
     [[ -f $dir/build.ninja && -f $dir/lfma-options && $(<"$dir/lfma-options") == "$stamp" ]] && return 0
     rm -rf "$dir"
-    mkdir -p "$root/build"
-    CC=$cc quietly "$root/build/$flavour-setup.log" meson setup "$dir" "$root" "${options[@]}" || return 1
+    mkdir -p "$(dirname "$dir")"
+    CC=$cc quietly "$dir-setup.log" meson setup "$dir" "$sources" "$@" || return 1
     printf '%s\n' "$stamp" >"$dir/lfma-options"
+}
+
+configure_flavour() {
+    local -a options
+    read -ra options <<<"$(flavour_options "$1" | tr '\n' ' ')"
+    configure "$root/build/$1" "$root" "$(flavour_cc "$1")" "${options[@]}"
 }
 
 # build_flavour FLAVOUR [TARGET …]
