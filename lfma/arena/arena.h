@@ -51,6 +51,12 @@ typedef struct lfma__caller {
     uint32_t index;       /* of the thread, where it has one */
 } lfma__caller;
 
+/* The slot of the ticket's thread in an arena whose name the ticket bears, or has borne. */
+static inline lfma__slot *lfma__arena_slot(const lfma_arena *arena, const lfma__ticket *ticket)
+{
+    return (lfma__slot *)(void *)((char *)arena->slots + ticket->mine);
+}
+
 /* A call that goes the whole way. */
 lfma__caller lfma__arena_enter(lfma_arena *arena);
 

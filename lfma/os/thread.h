@@ -16,11 +16,12 @@
 /*
  * What is the thread's in a certain thing, such as its slot in an arena: found by the thing's name, a number whose
  * bits 4 and 5 say which ticket it uses. The ticket says LFMA__TICKET_BUSY while the thread is at it, so that a
- * signal handler that interrupts it there keeps off.
+ * signal handler that interrupts it there keeps off. One that comes just before may use the ticket for another thing,
+ * and leaves it with that one's name: what the ticket says besides the name must be true of all of them.
  */
 typedef struct lfma__ticket {
     lfma__a64 name;
-    void *mine;
+    uint64_t mine; /* how far the thread's part lies from the first one: the same in all things */
 } lfma__ticket;
 
 #define LFMA__TICKETS 4u
