@@ -109,8 +109,11 @@ bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, 
 /* Give back what was kept by who is no more: after fork(), in the child. Returns how many pages. */
 uint64_t lfma__arena_drain_orphans(lfma_arena *arena);
 
-/* Caches that are not destroyed with the arena give back their numbers. */
+/* Caches that are not destroyed before the arena give back their numbers. */
 void lfma__arena_forget_caches(lfma_arena *arena);
+
+/* After fork(), in the child: caches that are no thread's are there as before, and have their numbers. */
+void lfma__arena_remember_caches(lfma_arena *arena);
 
 /* ------------------------------------------------------------------------------ addresses */
 

@@ -74,10 +74,12 @@ static inline void lfma__ticket_leave(lfma__ticket *ticket, uint64_t name)
 
 /*
  * Prepare for registering threads; idempotent. Makes a pthread key, so not for signal handlers. When a thread ends,
- * `at_exit` is called with its number, which it then gives back, under the lock.
+ * `at_exit` is called with its number, which it then gives back, under the lock. In the child of a fork() all numbers
+ * but its one thread's are free; then `in_child` is called, under the lock, to take again those that no thread had.
  */
 typedef void lfma__thread_exit_fn(uint32_t index);
-void lfma__thread_init(lfma__thread_exit_fn *at_exit);
+typedef void lfma__thread_fork_fn(void);
+void lfma__thread_init(lfma__thread_exit_fn *at_exit, lfma__thread_fork_fn *in_child);
 
 /* The one lock of the library: for who creates or destroys an arena, and for threads that end. */
 void lfma__thread_lock(void);
