@@ -28,6 +28,8 @@ static bool leave_some(lfma_arena *arena)
     void *blocks[40];
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned n = 0; n < 40; n++) {
+            if ((blocks[n] = lfma_alloc(arena, PAGE)) != NULL)
+                continue;
             int code; /* another thread may be cutting the one large block just now */
             while ((code = lfma_try_alloc(arena, PAGE, 0, &blocks[n])) == LFMA_E_AGAIN)
                 sched_yield();
@@ -88,8 +90,11 @@ static void *third_thread(void *unused)
     hall.number = lfma__thread_self.index;
     (void)pthread_barrier_wait(&hall.line); /* used */
     (void)pthread_barrier_wait(&hall.line); /* replaced */
-    if (hall.again)
+    if (hall.again) {
+        const uint64_t name = hall.again->pool.name;
+        hall.failed |= lfma__ticket_name(lfma__thread_ticket(&lfma__thread_self, name)) == name;
         hall.failed |= !leave_some(hall.again);
+    }
     return unused;
 }
 
