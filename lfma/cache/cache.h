@@ -144,6 +144,12 @@ static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t p
            lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
 }
 
+/* May the thread keep blocks of the order that it frees or takes ahead? */
+static inline bool lfma__cache_may_keep(const lfma__pool *pool, const lfma__slot *slot, unsigned side, unsigned order)
+{
+    return pool->pages_max[side] >> order != 0 && !slot->owner.shared && !lfma__cache_is_pressed(pool);
+}
+
 /*
  * A block from the cache, which is filled if it has none: its page in the row, and its state is set. LFMA__NONE:
  * it is not worth it, or no hint is right.
@@ -151,8 +157,8 @@ static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t p
 uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home);
 
 /*
- * A block that is being freed and that lfma__cache_push() did not keep: publish what was gathered, and begin anew
- * with this one; or publish it. It has a state, which in a hardened arena this free has taken. 0, or
+ * A block that is being freed, may be kept, and was not kept by lfma__cache_push(): publish what was gathered, and
+ * begin anew with this one; or publish it. It has a state, which in a hardened arena this free has taken. 0, or
  * LFMA_E_DOUBLE_FREE: it was free already.
  */
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page);
@@ -177,8 +183,8 @@ static inline void lfma__cache_ease(lfma__pool *pool)
         lfma__a64_store_relaxed(&pool->short_way, pool->name); /* E0: as above */
 }
 
-/* After an allocation from a zone's tables: raise the pressure if it split a scarce block; end it if none are
- * scarce. */
+/* After an allocation from a zone's tables, in a pool with caches: raise the pressure if it split a scarce block; end
+ * it if none are scarce. */
 void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, bool has_split);
 
 /* The same, and give the grants back. */

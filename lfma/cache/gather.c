@@ -48,17 +48,16 @@ static void drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
  * To keep a block means to clear its state, which its next owner then reads from this thread's cache: worth it if the
  * states of several blocks share a line, or if that owner may well be this thread.
  */
-static bool may_keep(const lfma__pool *pool, const lfma__slot *slot, unsigned order)
+static bool is_worth_keeping(const lfma__slot *slot, unsigned order)
 {
-    return (order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user) &&
-           pool->pages_max[LFMA__GIVE] >> order && !slot->owner.shared && !lfma__cache_is_pressed(pool);
+    return order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user;
 }
 
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page)
 {
     const lfma__slice slice = lfma__row_slice(&pool->row, order, page);
     const uint64_t in_zone = (slice.index * LFMA__WORD_BITS + slice.block) << order;
-    if (!may_keep(pool, slot, order))
+    if (!is_worth_keeping(slot, order))
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
     lfma__shelf *const shelf = &slot->shelves[order];
     lfma__hold *const give = &shelf->holds[LFMA__GIVE];

@@ -58,8 +58,6 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
 
 uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
 {
-    if (pool->pages_max[LFMA__TAKE] >> order == 0 || slot->owner.shared || lfma__cache_is_pressed(pool))
-        return LFMA__NONE;
     lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
     const uint64_t page = lfma__hold_pop(take, order, pool->row.states);
     if (page == LFMA__NONE && (reuse_gathered(slot, order) || refill(pool, slot, zone, order, home)))
