@@ -35,6 +35,7 @@ typedef struct lfma__hold {
     const lfma__a64 *slice;      /* the slice */
     uint32_t blocks;             /* that it has */
     uint32_t room;               /* blocks that the hold may keep besides */
+    uint32_t pause;              /* turns that it sits out, for it did not pay (grant.h) */
 } lfma__hold;
 
 _Static_assert(sizeof(lfma__hold) == 64, "a hold is one line");

@@ -67,6 +67,10 @@ int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint6
     if (lfma__cache_get(&give->first) == slice.first && lfma__hold_all(give)) /* held, without room */
         return publish(pool, slot, order, LFMA__GIVE, bit) & bit ? LFMA_E_DOUBLE_FREE : LFMA_OK;
 
+    if (lfma__cache_sits_out(give))
+        return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
+    if (lfma__hold_all(give))
+        lfma__cache_served(give, lfma__popcount64(lfma__hold_all(give)));
     (void)publish(pool, slot, order, LFMA__GIVE, 0);
     if (lfma__cache_reserve(pool, slot, LFMA__GIVE, order) == 0)
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
