@@ -242,7 +242,7 @@ void *lfma_alloc(lfma_arena *arena, size_t bytes)
     if (LFMA_UNLIKELY(!arena))
         return NULL;
     const unsigned order = order_for(arena, bytes);
-    const uint64_t name = lfma__cache_short_way(&arena->pool);
+    const uint64_t name = lfma__cache_way(&arena->pool);
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || order > arena->order_max))
         return alloc_or_null(arena, bytes);

@@ -77,7 +77,7 @@ int lfma_free(lfma_arena *arena, void *block)
     if (LFMA_UNLIKELY(!arena))
         return LFMA_E_INVALID;
     lfma__pool *const pool = &arena->pool;
-    const uint64_t name = lfma__cache_short_way(pool);
+    const uint64_t name = lfma__cache_way(pool);
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
     const uint64_t offset = lfma__arena_offset(arena, block);
     const uint64_t page = offset >> arena->page_shift;
