@@ -52,7 +52,7 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
     const uint64_t first = (zone << pool->row.pages_log2) + (index * LFMA__WORD_BITS << order);
     if (!pool->hardened)
         set_states(pool, order, first, bits);
-    lfma__cache_served(take, lfma__popcount64(bits));
+    lfma__cache_served(take, lfma__popcount64(bits) + 1); /* one more than none is worth a line of two sides */
     lfma__cache_begin(take, order, lfma__row_slice(&pool->row, order, first));
     lfma__cache_set(pool->hardened ? &take->back : &take->bits, bits); /* there, a state is a caller's */
     take->room -= lfma__popcount64(bits);
