@@ -246,7 +246,7 @@ void *lfma_alloc(lfma_arena *arena, size_t bytes)
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || order > arena->order_max))
         return alloc_or_null(arena, bytes);
-    lfma__slot *const slot = ticket->mine;
+    lfma__slot *const slot = lfma__arena_slot(arena, ticket);
     lfma__ticket_enter(ticket);
     const uint64_t page = lfma__hold_pop(&slot->shelves[order].holds[LFMA__TAKE], order, arena->pool.row.states);
     if (LFMA_UNLIKELY(page == LFMA__NONE)) {

@@ -51,6 +51,12 @@ typedef struct lfma__caller {
     uint32_t index;       /* of the thread, where it has one */
 } lfma__caller;
 
+/* The slot of the ticket's thread in an arena whose name the ticket bears, or has borne. */
+static inline lfma__slot *lfma__arena_slot(const lfma_arena *arena, const lfma__ticket *ticket)
+{
+    return (lfma__slot *)(void *)((char *)arena->slots + ticket->mine);
+}
+
 lfma__caller lfma__arena_enter_first(lfma_arena *arena, lfma__thread *thread);
 
 /* A call that goes the whole way. */
@@ -61,7 +67,7 @@ static inline lfma__caller lfma__arena_enter(lfma_arena *arena)
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != arena->pool.name))
         return lfma__arena_enter_first(arena, thread);
     lfma__ticket_enter(ticket);
-    return (lfma__caller){ ticket->mine, ticket, thread->index };
+    return (lfma__caller){ lfma__arena_slot(arena, ticket), ticket, thread->index };
 }
 
 static inline void lfma__arena_leave(const lfma_arena *arena, lfma__caller caller)
@@ -113,8 +119,11 @@ bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, 
 /* Give back what was kept by who is no more: after fork(), in the child. Returns how many pages. */
 uint64_t lfma__arena_drain_orphans(lfma_arena *arena);
 
-/* Caches that are not destroyed with the arena give back their numbers. */
+/* Caches that are not destroyed before the arena give back their numbers. */
 void lfma__arena_forget_caches(lfma_arena *arena);
+
+/* After fork(), in the child: caches that are no thread's are there as before, and have their numbers. */
+void lfma__arena_remember_caches(lfma_arena *arena);
 
 /* ------------------------------------------------------------------------------ addresses */
 

@@ -43,6 +43,14 @@ void lfma__arena_forget_caches(lfma_arena *arena)
     }
 }
 
+void lfma__arena_remember_caches(lfma_arena *arena)
+{
+    for (uint32_t i = 0; i < arena->threads_max; i++) {
+        if (arena->slots[i].cache_of)
+            (void)lfma__thread_take_this_number(arena->slots[i].cache_number);
+    }
+}
+
 int lfma_cache_try_alloc(lfma_cache *cache, size_t bytes, size_t alignment, unsigned flags, void **ret_block)
 {
     unsigned order;

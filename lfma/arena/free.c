@@ -87,7 +87,7 @@ int lfma_free(lfma_arena *arena, void *block)
     const unsigned state = lfma__state_get(pool->row.states, page);
     if (LFMA_UNLIKELY(state == 0))
         return free_fully(arena, block);
-    lfma__slot *const slot = ticket->mine;
+    lfma__slot *const slot = lfma__arena_slot(arena, ticket);
     lfma__ticket_enter(ticket);
     const bool kept = lfma__cache_push(slot, state & LFMA__STATE_ORDER, page);
     if (LFMA_LIKELY(kept)) {

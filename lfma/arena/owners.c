@@ -14,8 +14,8 @@ LFMA_COLD lfma__caller lfma__arena_enter_first(lfma_arena *arena, lfma__thread *
     if (LFMA_UNLIKELY(thread->index >= arena->threads_max))
         return shared;
     lfma__ticket_enter(ticket);
-    ticket->mine = &arena->slots[thread->index];
-    return (lfma__caller){ ticket->mine, ticket, thread->index };
+    ticket->mine = thread->index * sizeof *arena->slots;
+    return (lfma__caller){ &arena->slots[thread->index], ticket, thread->index };
 }
 
 lfma__owners_seen lfma__arena_read_owners(lfma_arena *arena)

@@ -13,9 +13,15 @@ static void thread_ended(uint32_t index)
     }
 }
 
+static void process_forked(void)
+{
+    for (lfma_arena *arena = first; arena; arena = arena->next)
+        lfma__arena_remember_caches(arena);
+}
+
 void lfma__arena_prepare(void)
 {
-    lfma__thread_init(thread_ended);
+    lfma__thread_init(thread_ended, process_forked);
 }
 
 void lfma__arena_register(lfma_arena *arena)

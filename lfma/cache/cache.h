@@ -146,11 +146,18 @@ static inline bool lfma__hold_push(lfma__hold *hold, unsigned order, uint64_t pa
     return true;
 }
 
+/* Into the hold that has its slice, if one has. Never a block that is in the other. */
 static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t page)
 {
     lfma__shelf *const shelf = &slot->shelves[order];
-    return lfma__hold_push(&shelf->holds[LFMA__TAKE], order, page) ||
-           lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
+    lfma__hold *const take = &shelf->holds[LFMA__TAKE];
+    if (lfma__hold_push(take, order, page))
+        return true;
+    /* Both may hold one slice; a block that was claimed ahead has its state, though it is free (K1). */
+    const uint64_t block = (page - lfma__cache_get(&take->first)) >> order;
+    if (LFMA_UNLIKELY(block < take->blocks && lfma__cache_get(&take->bits) >> block & 1))
+        return false;
+    return lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
 }
 
 /* May the thread keep blocks of the order that it frees or takes ahead? */

@@ -15,6 +15,7 @@ static bool have_key;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static lfma__thread_exit_fn *at_thread_exit;
+static lfma__thread_fork_fn *in_forked_child;
 
 /*
  * At thread exit. A destructor that runs later and calls again finds LFMA__THREAD_SHARED: no number is taken by a
@@ -49,6 +50,7 @@ void lfma__thread_unlock(void)
 static void in_child(void)
 {
     lfma__numbers_forget_others(&numbers, lfma__thread_self.index);
+    in_forked_child();
     lfma__thread_unlock();
 }
 
@@ -59,11 +61,12 @@ static void make_key(void)
                pthread_key_create(&key, give_back) == 0;
 }
 
-void lfma__thread_init(lfma__thread_exit_fn *at_exit)
+void lfma__thread_init(lfma__thread_exit_fn *at_exit, lfma__thread_fork_fn *in_child_too)
 {
     const int saved = errno;
     lfma__thread_lock();
     at_thread_exit = at_exit;
+    in_forked_child = in_child_too;
     lfma__thread_unlock();
     (void)pthread_once(&key_once, make_key);
     errno = saved;

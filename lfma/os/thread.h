@@ -16,11 +16,12 @@
 /*
  * What is the thread's in a certain thing, such as its slot in an arena: found by the thing's name, a number whose
  * bits 4 and 5 say which ticket it uses. The ticket says LFMA__TICKET_BUSY while the thread is at it, so that a
- * signal handler that interrupts it there keeps off.
+ * signal handler that interrupts it there keeps off. One that comes just before may use the ticket for another thing,
+ * and leaves it with that one's name: what the ticket says besides the name must be true of all of them.
  */
 typedef struct lfma__ticket {
     lfma__a64 name;
-    void *mine;
+    uint64_t mine; /* how far the thread's part lies from the first one: the same in all things */
 } lfma__ticket;
 
 #define LFMA__TICKETS 4u
@@ -73,10 +74,12 @@ static inline void lfma__ticket_leave(lfma__ticket *ticket, uint64_t name)
 
 /*
  * Prepare for registering threads; idempotent. Makes a pthread key, so not for signal handlers. When a thread ends,
- * `at_exit` is called with its number, which it then gives back, under the lock.
+ * `at_exit` is called with its number, which it then gives back, under the lock. In the child of a fork() all numbers
+ * but its one thread's are free; then `in_child` is called, under the lock, to take again those that no thread had.
  */
 typedef void lfma__thread_exit_fn(uint32_t index);
-void lfma__thread_init(lfma__thread_exit_fn *at_exit);
+typedef void lfma__thread_fork_fn(void);
+void lfma__thread_init(lfma__thread_exit_fn *at_exit, lfma__thread_fork_fn *in_child);
 
 /* The one lock of the library: for who creates or destroys an arena, and for threads that end. */
 void lfma__thread_lock(void);

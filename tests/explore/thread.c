@@ -36,9 +36,10 @@ void explore_switched(unsigned from, unsigned to)
     lfma__thread_self = saved[to];
 }
 
-void lfma__thread_init(lfma__thread_exit_fn *at_exit)
+void lfma__thread_init(lfma__thread_exit_fn *at_exit, lfma__thread_fork_fn *in_child)
 {
     (void)at_exit;
+    (void)in_child;
 }
 
 void lfma__thread_lock(void)

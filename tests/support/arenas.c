@@ -46,6 +46,62 @@ lfma_arena_stats_t arena_stats(lfma_arena *arena)
     return stats;
 }
 
+static bool wrong(const char *what, uint32_t slot, unsigned side)
+{
+    fprintf(stderr, "caches: %s (slot %u, side %u)\n", what, slot, side);
+    return false;
+}
+
+/* One side of one cache: what it keeps and has room for is what it has reserved, within its grant. */
+static bool side_is_right(const lfma__slot *slot, uint32_t index, unsigned side)
+{
+    const struct lfma__grant *const grant = &slot->grants[side];
+    const uint64_t orders = lfma__a64_load_relaxed(&grant->orders);
+    uint64_t reserved = 0;
+    for (unsigned order = 0; order < LFMA_ORDERS; order++) {
+        const lfma__hold *const hold = &slot->shelves[order].holds[side];
+        const uint64_t all = lfma__hold_all(hold);
+        reserved += ((uint64_t)lfma__popcount64(all) + hold->room) << order;
+        if (lfma__a64_load_relaxed(&hold->bits) & lfma__a64_load_relaxed(&hold->back))
+            return wrong("a block is in a hold twice", index, side);
+        if (!(orders >> order & 1) && (all || hold->room))
+            return wrong("a hold keeps or has room for something without a word", index, side);
+        if (all && hold->blocks < LFMA__WORD_BITS && all >> hold->blocks)
+            return wrong("a hold keeps what its slice has not", index, side);
+    }
+    if (reserved != grant->reserved || reserved > grant->pages)
+        return wrong("the reservations do not add up", index, side);
+    return grant->is_user || grant->pages == 0 || wrong("a grant without a user", index, side);
+}
+
+/* No block is kept twice; the grants and what is left are the purse. */
+static bool caches_are_right(const lfma_arena *arena)
+{
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        uint64_t granted = lfma__a64_load_relaxed(&arena->pool.purses[side].left), users = 0;
+        for (uint32_t i = 0; i <= arena->threads_max; i++) {
+            if (!side_is_right(&arena->slots[i], i, side))
+                return false;
+            granted += arena->slots[i].grants[side].pages;
+            users += arena->slots[i].grants[side].is_user;
+        }
+        if (granted != arena->pool.pages_max[side])
+            return wrong("grants and purse are not what there is", 0, side);
+        if (users != lfma__a64_load_relaxed(&arena->pool.purses[side].users))
+            return wrong("users were not counted", 0, side);
+    }
+    return true;
+}
+
+/* What the statistics say is kept is what a walk over all pages finds, and not too much. */
+static bool figures_are_right(lfma_arena *arena, const lfma_report *report)
+{
+    const lfma_arena_stats_t s = arena_stats(arena);
+    return (s.cached_bytes == report->pages_cached * s.page_bytes && s.cached_bytes <= s.cached_bytes_max &&
+            s.allocated_bytes == report->pages_allocated * s.page_bytes) ||
+           wrong("the statistics are wrong, or the bound is passed", 0, 0);
+}
+
 bool arena_is_sound(lfma_arena *arena)
 {
     for (uint32_t i = 0; i <= arena->threads_max; i++) {
@@ -56,7 +112,7 @@ bool arena_is_sound(lfma_arena *arena)
     }
     lfma_report report = LFMA_REPORT_INIT;
     if (lfma_arena_validate(arena, &report) == LFMA_OK)
-        return true;
+        return caches_are_right(arena) && figures_are_right(arena, &report);
     fprintf(stderr, "%s: %s: zone %zu, page %zu, order %u\n", report.invariant, report.text, report.zone, report.page,
             report.order);
     return false;

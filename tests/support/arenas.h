@@ -31,7 +31,8 @@ lfma_arena *arena_open(const arena_plan *plan);
 
 lfma_arena_stats_t arena_stats(lfma_arena *arena);
 
-/* At rest: all zones sound, and no owner word in flight. Prints what is broken to stderr. */
+/* At rest: all zones sound, no owner word in flight, the caches within their bounds and as the statistics say. Prints
+ * what is broken to stderr. */
 bool arena_is_sound(lfma_arena *arena);
 
 /* Coalesce whole, without limits; true if the call says it was complete. */
