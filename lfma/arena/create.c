@@ -182,16 +182,24 @@ int lfma_arena_create(const lfma_arena_config *config, lfma_arena **ret_arena)
     return LFMA_OK;
 }
 
-int lfma_arena_destroy(lfma_arena *arena)
+/* Pages that are free or kept. Under the lock: a thread that ends meanwhile moves what it has kept. */
+static uint64_t count_pages_back(lfma_arena *arena)
 {
-    if (!arena)
-        return LFMA_OK;
     lfma__survey survey = { .count_all = true };
+    lfma__thread_lock();
     for (uint64_t i = 0; i < arena->pool.row.count; i++)
         lfma__zone_survey(lfma__arena_zone(arena, i), 0, &survey);
     for (uint64_t i = 0; i < arena->threads_max; i++)
         survey.pages_free += lfma__cache_pages(&arena->slots[i]);
-    if (survey.pages_free != arena->bytes >> arena->page_shift)
+    lfma__thread_unlock();
+    return survey.pages_free;
+}
+
+int lfma_arena_destroy(lfma_arena *arena)
+{
+    if (!arena)
+        return LFMA_OK;
+    if (count_pages_back(arena) != arena->bytes >> arena->page_shift)
         return LFMA_E_BUSY;
     lfma_arena_destroy_forced(arena);
     return LFMA_OK;

@@ -13,6 +13,7 @@
 #include "support/trace.h"
 
 #define PAGE 64u
+#define BATCH 16u
 
 enum call { ALLOC, FREE };
 
@@ -22,36 +23,58 @@ static const struct expectation {
     unsigned order;
     uint32_t flags;
     unsigned locked;
+    unsigned batch; /* 0: an arena without caches; else with, and so many blocks are out at a time */
 } expectations[] = {
-    { "allocate, order 0: the claim and its mark", ALLOC, 0, 0, 2 },
-    { "allocate, order 5: the claim and its mark", ALLOC, 5, 0, 2 },
-    { "allocate, order 6: the claim", ALLOC, 6, 0, 1 },
-    { "allocate, order 9: the claim", ALLOC, 9, 0, 1 },
-    { "free, order 0: the mark and the publish", FREE, 0, 0, 2 },
-    { "free, order 5: the mark and the publish", FREE, 5, 0, 2 },
-    { "free, order 6: the publish", FREE, 6, 0, 1 },
-    { "free, order 9: the publish", FREE, 9, 0, 1 },
-    { "hardened free, order 0: the state, the mark and the publish", FREE, 0, LFMA_HARDENED, 3 },
-    { "hardened free, order 6: the state and the publish", FREE, 6, LFMA_HARDENED, 2 },
+    { "allocate, order 0: the claim and its mark", ALLOC, 0, 0, 2, 0 },
+    { "allocate, order 5: the claim and its mark", ALLOC, 5, 0, 2, 0 },
+    { "allocate, order 6: the claim", ALLOC, 6, 0, 1, 0 },
+    { "allocate, order 9: the claim", ALLOC, 9, 0, 1, 0 },
+    { "free, order 0: the mark and the publish", FREE, 0, 0, 2, 0 },
+    { "free, order 5: the mark and the publish", FREE, 5, 0, 2, 0 },
+    { "free, order 6: the publish", FREE, 6, 0, 1, 0 },
+    { "free, order 9: the publish", FREE, 9, 0, 1, 0 },
+    { "hardened free, order 0: the state, the mark and the publish", FREE, 0, LFMA_HARDENED, 3, 0 },
+    { "hardened free, order 6: the state and the publish", FREE, 6, LFMA_HARDENED, 2, 0 },
+    { "allocate from the cache, order 0", ALLOC, 0, 0, 0, 1 },
+    { "allocate from the cache, order 5", ALLOC, 5, 0, 0, 1 },
+    { "allocate from the cache, order 6", ALLOC, 6, 0, 0, 1 },
+    { "allocate from the cache, order 0, in batches", ALLOC, 0, 0, 0, BATCH },
+    { "allocate from the cache, order 6, in batches", ALLOC, 6, 0, 0, BATCH },
+    { "free into the cache, order 0", FREE, 0, 0, 0, 1 },
+    { "free into the cache, order 5", FREE, 5, 0, 0, 1 },
+    { "free into the cache, order 6", FREE, 6, 0, 0, 1 },
+    { "free into the cache, order 0, in batches", FREE, 0, 0, 0, BATCH },
+    { "free into the cache, order 6, in batches", FREE, 6, 0, 0, BATCH },
+    { "hardened allocate from the cache, order 0", ALLOC, 0, LFMA_HARDENED, 0, 1 },
+    { "hardened free into the cache, order 0: the state", FREE, 0, LFMA_HARDENED, 1, 1 },
 };
 
-/* Once to warm up, once counted. */
+/* Many times to warm up, so that blocks were taken ahead, and once counted: the sum of a batch. */
 static void make_calls(const void *context)
 {
     const struct expectation *const e = context;
-    lfma_arena *const arena = ARENA(.pages = 4096, .flags = e->flags);
+    lfma_arena *const arena = ARENA(.pages = 1 << 16, .flags = e->flags, .caches = e->batch > 0);
     const size_t bytes = (size_t)PAGE << e->order;
-    void *block = lfma_alloc(arena, bytes);
-    CHECK(block != NULL);
-    CHECK_CODE(lfma_free(arena, block), LFMA_OK);
-    TRACE_BEGIN(ALLOC);
-    block = lfma_alloc(arena, bytes);
-    TRACE_END();
-    CHECK(block != NULL);
-    TRACE_BEGIN(FREE);
-    const int code = lfma_free(arena, block);
-    TRACE_END();
-    CHECK_CODE(code, LFMA_OK);
+    const unsigned count = e->batch ? e->batch : 1;
+    void *blocks[BATCH];
+    for (unsigned warm = 0; warm < (e->batch ? 8u : 1u); warm++) {
+        for (unsigned n = 0; n < count; n++)
+            CHECK((blocks[n] = lfma_alloc(arena, bytes)) != NULL);
+        for (unsigned n = 0; n < count; n++)
+            CHECK_CODE(lfma_free(arena, blocks[n]), LFMA_OK);
+    }
+    for (unsigned n = 0; n < count; n++) {
+        TRACE_BEGIN(ALLOC);
+        blocks[n] = lfma_alloc(arena, bytes);
+        TRACE_END();
+        CHECK(blocks[n] != NULL);
+    }
+    for (unsigned n = 0; n < count; n++) {
+        TRACE_BEGIN(FREE);
+        const int code = lfma_free(arena, blocks[n]);
+        TRACE_END();
+        CHECK_CODE(code, LFMA_OK);
+    }
     CHECK_CODE(lfma_arena_destroy(arena), LFMA_OK);
 }
 

@@ -5,6 +5,7 @@
 
 static struct {
     uint64_t count;
+    uint64_t changes;
     uint64_t at;
     void (*interrupt)(void *argument);
     void *argument;
@@ -15,6 +16,7 @@ static struct {
 void steps_begin(uint64_t at, void (*interrupt)(void *argument), void *argument)
 {
     steps.count = 0;
+    steps.changes = 0;
     steps.at = at;
     steps.interrupt = interrupt;
     steps.argument = argument;
@@ -24,6 +26,11 @@ uint64_t steps_end(void)
 {
     steps.at = 0;
     return steps.count;
+}
+
+uint64_t steps_changes(void)
+{
+    return steps.changes;
 }
 
 void steps_fail_exchanges(bool on)
@@ -42,11 +49,13 @@ bool hook_before(const void *cell, enum hook_kind kind)
 {
     (void)cell;
     steps.count++;
+    steps.changes += kind == HOOK_CHANGE || kind == HOOK_EXCHANGE;
     if (steps.at != 0 && steps.count == steps.at) {
-        const uint64_t count = steps.count;
+        const uint64_t count = steps.count, changes = steps.changes;
         steps.at = 0; /* once: what runs within is not interrupted */
         steps.interrupt(steps.argument);
         steps.count = count;
+        steps.changes = changes;
     }
     return kind == HOOK_EXCHANGE && exchange_fails();
 }

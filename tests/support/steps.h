@@ -16,6 +16,9 @@ void steps_begin(uint64_t at, void (*interrupt)(void *argument), void *argument)
 /* The steps since then; no more interruptions. */
 uint64_t steps_end(void);
 
+/* Those of them that changed a word by a read-modify-write: the dear ones. */
+uint64_t steps_changes(void);
+
 /* From now on every second compare-exchange fails although its word is as expected. */
 void steps_fail_exchanges(bool on);
 

@@ -9,6 +9,7 @@
 
 #include <lfma/lfma.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,10 @@ static bool leave_some(lfma_arena *arena)
     void *blocks[40];
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned n = 0; n < 40; n++) {
-            if (!(blocks[n] = lfma_alloc(arena, PAGE)))
+            int code; /* another thread may be cutting the one large block just now */
+            while ((code = lfma_try_alloc(arena, PAGE, 0, &blocks[n])) == LFMA_E_AGAIN)
+                sched_yield();
+            if (code != LFMA_OK)
                 return false;
         }
         for (unsigned n = 0; n < 40; n++) {
@@ -180,7 +184,8 @@ static void *parents_thread(void *argument)
 {
     void **const block = argument;
     void *result = leave_some(family.arena) ? NULL : argument;
-    *block = lfma_alloc(family.arena, PAGE);
+    while ((*block = lfma_alloc(family.arena, PAGE)) == NULL)
+        sched_yield();
     (void)pthread_barrier_wait(&family.line); /* at rest */
     (void)pthread_barrier_wait(&family.line); /* the child has ended */
     if (!leave_some(family.arena) || lfma_free(family.arena, *block) != LFMA_OK)

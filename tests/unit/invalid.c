@@ -19,7 +19,7 @@
 #define PAGE ((size_t)256)
 #define PAGES ((size_t)200) /* three zones of 64 and one of 8 */
 #define LARGEST (64 * PAGE)
-#define ENTRIES 15u /* all that take an argument */
+#define ENTRIES 21u /* all that take an argument */
 #define ERRNO_BEFORE 4242
 #define PATTERN 0xA5
 
@@ -28,7 +28,8 @@ enum { TALLY_MAX = 200 };
 /* ------------------------------------------------------------------------------------------------- the scene */
 
 static struct scene {
-    lfma_arena *arena;
+    lfma_arena *arena, *other;
+    lfma_cache *cache;
     char *base;
     char *eight, *one, *freed, *twice; /* a block of 8 pages, one of 1, one of 4 freed, one of 1 freed and joined */
     char *others, *gone_base, *gone_block;
@@ -132,6 +133,8 @@ static void open_scene(uint32_t flags)
     scene.arena = ARENA(.pages = PAGES, .page_bytes = PAGE, .block_pages = 64, .zone_pages = 64, .threads_max = 3,
                         .flags = flags);
     scene.base = arena_stats(scene.arena).base;
+    scene.other = ARENA(.pages = PAGES, .page_bytes = PAGE, .threads_max = 1);
+    REQUIRE_CODE(lfma_cache_create(scene.arena, &scene.cache), LFMA_OK);
     lfma_arena_destroy_forced(gone);
     scene.twice = take(scene.arena, 1);
     REQUIRE_CODE(lfma_free(scene.arena, scene.twice), LFMA_OK);
@@ -153,7 +156,9 @@ static void close_scene(void)
 {
     free(scene.heap);
     free(scene.before);
+    lfma_cache_destroy(scene.cache);
     lfma_arena_destroy_forced(scene.arena);
+    lfma_arena_destroy_forced(scene.other);
     scene = (struct scene){ 0 };
 }
 
@@ -238,6 +243,26 @@ static void try_request(const struct request *r, bool aligned)
     require_untouched();
 }
 
+/* The same by a cache; without an arena there is none. */
+static void try_request_by_cache(const struct request *r)
+{
+    lfma_cache *const cache = r->no_arena ? NULL : scene.cache;
+    void *block;
+    fill(&block, sizeof block);
+    begin(r->kind, "lfma_cache_try_alloc");
+    const int code = lfma_cache_try_alloc(cache, r->bytes, r->alignment, r->flags,
+                                          r->no_output ? NULL : (void **)&block);
+    count_never(r, r->code);
+    require_code(code, r->code);
+    require_pattern(&block, 0, sizeof block);
+    if (r->flags != 0 || r->no_output || r->alignment != 0)
+        return;
+    begin(r->kind, "lfma_cache_alloc");
+    DEMAND(lfma_cache_alloc(cache, r->bytes) == NULL, "a block");
+    count_never(r, r->code);
+    require_untouched();
+}
+
 /* One size and one alignment, at least one of them wrong, with every kind of flags and missing arguments. */
 static void try_pair(const struct number *size, const struct number *alignment, size_t i, size_t j)
 {
@@ -264,6 +289,7 @@ static void try_pair(const struct number *size, const struct number *alignment, 
         if (r.code == LFMA_OK)
             continue;
         try_request(&r, true);
+        try_request_by_cache(&r);
         if (alignment == &good_alignment)
             try_request(&r, false);
     }
@@ -290,6 +316,7 @@ static void try_allocations(void)
             struct request r = { .kind = "unknown flags", .bytes = PAGE, .flags = flags[i], .code = LFMA_E_INVALID };
             try_request(&r, false);
             try_request(&r, true);
+            try_request_by_cache(&r);
         }
     }
 }
@@ -309,6 +336,12 @@ static void try_pointer(const struct pointer *p)
     const int code = lfma_free(scene.arena, (void *)p->address);
     tally.bad_frees++;
     require_code(code, p->code);
+    begin(p->kind, "lfma_cache_free");
+    const int by_cache = lfma_cache_free(scene.cache, (void *)p->address);
+    tally.bad_frees++;
+    require_code(by_cache, p->code);
+    begin("no cache", "lfma_cache_free");
+    require_code(lfma_cache_free(NULL, (void *)p->address), LFMA_E_INVALID);
     begin(p->kind, "lfma_usable_size");
     DEMAND(lfma_usable_size(scene.arena, (void *)p->address) == 0, "a size");
     require_untouched();
@@ -386,6 +419,8 @@ static void try_null_block(void)
 {
     begin("no block", "lfma_free");
     require_code(lfma_free(scene.arena, NULL), LFMA_OK);
+    begin("no block", "lfma_cache_free");
+    require_code(lfma_cache_free(scene.cache, NULL), LFMA_OK);
     begin("no block", "lfma_usable_size");
     DEMAND(lfma_usable_size(scene.arena, NULL) == 0, "a size");
     require_untouched();
@@ -472,6 +507,28 @@ static void try_destroy(void)
     require_code(lfma_arena_destroy(NULL), LFMA_OK);
     begin("no arena", "lfma_arena_destroy_forced");
     lfma_arena_destroy_forced(NULL);
+    require_untouched();
+}
+
+static void try_caches(void)
+{
+    lfma_cache *cache;
+    fill(&cache, sizeof cache);
+    begin("no arena", "lfma_cache_create");
+    require_code(lfma_cache_create(NULL, &cache), LFMA_E_INVALID);
+    begin("no output pointer", "lfma_cache_create");
+    require_code(lfma_cache_create(scene.arena, NULL), LFMA_E_INVALID);
+    begin("no slot is left", "lfma_cache_create");
+    require_code(lfma_cache_create(scene.other, &cache), LFMA_E_LIMIT);
+    require_pattern(&cache, 0, sizeof cache);
+    begin("no arena", "lfma_cache_flush");
+    require_code(lfma_cache_flush(NULL, scene.cache), LFMA_E_INVALID);
+    begin("no arena", "lfma_cache_flush");
+    require_code(lfma_cache_flush(NULL, NULL), LFMA_E_INVALID);
+    begin("another arena's cache", "lfma_cache_flush");
+    require_code(lfma_cache_flush(scene.other, scene.cache), LFMA_E_INVALID);
+    begin("no cache", "lfma_cache_destroy");
+    lfma_cache_destroy(NULL);
     require_untouched();
 }
 
@@ -612,6 +669,7 @@ Test(invalid, every_kind_at_every_entry)
         try_structures();
         try_budgets();
         try_destroy();
+        try_caches();
         try_codes();
         try_configurations();
         close_scene();
