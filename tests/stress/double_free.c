@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Racing frees of one block in a hardened arena: exactly one is LFMA_OK, all others LFMA_E_DOUBLE_FREE. In a plain
- * one every second free that is not simultaneous is caught.
+ * one every second free by the same thread is caught. Both without caches, and with them.
  */
 #include "support/arenas.h"
 #include "support/check.h"
@@ -55,13 +55,13 @@ static void body(crew_member *self)
     }
 }
 
-static void run(unsigned threads, unsigned rounds, double seconds, const stress_args *args)
+static void run(unsigned threads, unsigned rounds, double seconds, bool caches, const stress_args *args)
 {
     static crew c;
     static struct race r;
     r = (struct race){ .rounds = rounds };
     start_line_init(&r.line, threads);
-    r.arena = ARENA(.pages = 256, .flags = LFMA_HARDENED);
+    r.arena = ARENA(.pages = 256, .flags = LFMA_HARDENED, .caches = caches);
     const double start = stress_now();
     crew_start(&c, threads, body, &r, args->seed);
     while (stress_now() - start < seconds && atomic_load(&r.block) == NULL) {
@@ -70,7 +70,7 @@ static void run(unsigned threads, unsigned rounds, double seconds, const stress_
     while (stress_now() - start < seconds && atomic_load(&r.block) != NULL)
         crew_wait(0.01);
     crew_join(&c);
-    printf("  %u threads: %llu rounds\n", threads, (unsigned long long)c.operations);
+    printf("  %u threads%s: %llu rounds\n", threads, caches ? ", caches" : "", (unsigned long long)c.operations);
     CHECK(c.operations > 0);
     const lfma_arena_stats_t s = arena_stats(r.arena);
     CHECK(s.frees == c.operations && s.bad_frees == c.operations * (threads - 1));
@@ -81,9 +81,9 @@ static void run(unsigned threads, unsigned rounds, double seconds, const stress_
 }
 
 /* Sequential: the first free is right, every later one is wrong until the page is handed out again. */
-static void run_plain(const stress_args *args)
+static void run_plain(bool caches, const stress_args *args)
 {
-    lfma_arena *const arena = ARENA(.pages = 300);
+    lfma_arena *const arena = ARENA(.pages = 300, .caches = caches);
     rng random = { args->seed };
     void *blocks[40] = { NULL };
     for (unsigned n = 0; n < ROUNDS; n++) {
@@ -109,8 +109,10 @@ int main(int argc, char **argv)
 {
     const stress_args args = stress_begin(argc, argv, 5, 4);
     CHECK(args.operations == 0); /* by the clock only */
-    run_plain(&args);
-    run(2, ROUNDS, args.seconds * 0.4, &args);
-    run(args.threads, ROUNDS, args.seconds * 0.6, &args);
+    for (unsigned caches = 0; caches < 2; caches++) {
+        run_plain(caches, &args);
+        run(2, ROUNDS, args.seconds * 0.2, caches, &args);
+        run(args.threads, ROUNDS, args.seconds * 0.3, caches, &args);
+    }
     return 0;
 }

@@ -190,7 +190,7 @@ Test(cache, pressure_ends)
 /* NOMEM is said after the own cache has given back, of blocks of any order that it kept. */
 Test(cache, no_refusal_while_the_own_cache_could_serve)
 {
-    static char *blocks[256];
+    static char *blocks[257]; /* and the refusal */
     for (unsigned order = 0; order <= 4; order++) {
         lfma_arena *const arena = ARENA(.pages = 256, .caches = true, .cache_pages = 256);
         lfma_cache *cache = NULL;
