@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = sorted(p for room in ("bitmap", "zone", "arena") for p in ROOT.glob(f"lfma/{room}/*.[ch]"))
+SOURCES = sorted(p for room in ("bitmap", "zone", "cache", "arena") for p in ROOT.glob(f"lfma/{room}/*.[ch]"))
 SOURCES.append(ROOT / "lfma/os/numbers.c")
 
 WEAKER = {
@@ -85,11 +85,38 @@ CHANGES = [
     ("mark after the publish", "zone/publish.c", "    if (order < LFMA__ORDER_IMPLIED) {", "    if (false) {"),
     ("claim leaves its marks", "zone/claim.c", "    if (order >= LFMA__ORDER_IMPLIED)\n        return;",
      "    return;"),
+    ("batch not raised", "zone/publish.c", "    lfma__owner_raise(owner);\n    return before & bits;",
+     "    return before & bits;"),
+    ("refill grants what it lost", "bitmap/table.h",
+     "return seen ? lfma__table_claim_bits(t, *ret_slice, seen & ~left) : 0;",
+     "(void)lfma__table_claim_bits(t, *ret_slice, seen & ~left); return seen & ~left;"),
+    ("drain forgets a side", "cache/gather.c",
+     "for (unsigned side = 0; side < LFMA__SIDES; side++)\n        drain_side(pool, slot, side);\n    return pages;",
+     "drain_side(pool, slot, LFMA__TAKE);\n    return pages;"),
+    ("grant not given back", "cache/grant.c", "(void)lfma__a64_add_relaxed(&purse->left, grant->pages); ", ";"),
+    ("push without looking at the slice", "cache/cache.h",
+     "(lfma__cache_get(&hold->bits) | lfma__cache_get(hold->slice)) & bit", "lfma__cache_get(&hold->bits) & bit"),
+    ("states not cleared when gathered", "cache/gather.c",
+     "    if (!pool->hardened)\n        lfma__state_clear(pool->row.states, page);\n", ""),
+    ("states not restored when published", "cache/gather.c",
+     "    restore_states(pool, order, first, bits | more);\n", "    (void)restore_states;\n"),
+    ("no drain before the proof", "arena/alloc.c",
+     "if (lfma__cache_drain(&r->arena->pool, r->slot) + lfma__arena_drain_orphans(r->arena) > 0)",
+     "if (lfma__arena_drain_orphans(r->arena) > 0)"),
+    ("no orphans before the proof", "arena/alloc.c",
+     "if (lfma__cache_drain(&r->arena->pool, r->slot) + lfma__arena_drain_orphans(r->arena) > 0)",
+     "if (lfma__cache_drain(&r->arena->pool, r->slot) > 0)"),
+    ("exit does not retire", "arena/registry.c",
+     "            lfma__cache_retire(&arena->pool, &arena->slots[index]);", "            continue;"),
+    ("nested call uses the busy slot", "arena/owners.c",
+     "if (LFMA_UNLIKELY(lfma__ticket_name(ticket) == LFMA__TICKET_BUSY))", "if (false)"),
 ]
 
 # Survivors that are understood: a mutant's name without its line, and why it changes nothing that can be seen.
 KNOWN = {
     "second reading: sum only": "an operation in flight at R2 that was not at R1 has raised the sum",
+    "states not restored when published": "a free block may have no state (I7): who claims it sets it; this spares "
+                                          "the claimer the write",
 }
 
 INVERTED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ",
@@ -98,9 +125,11 @@ INVERTED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": 
 EXPLORE = "tests/explore/explore"
 PROOFS = ["alloc-prove", "alloc1-prove", "move-prove", "coalesce-prove", "pairs-prove", "prove-scan"]
 SMALL = ["table", "numbers", "words", "scarce", "game", "new"]
+CACHES = ["cache", "lives"]
 # Ways to catch a mutant, cheapest first: a name, the program, its arguments.
 WEAK_WAYS = [
     ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--threads", "2", "--first", *SMALL]),
+    ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--pairs", "--first", *CACHES]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--first", "table"]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "1/3", *PROOFS]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "2/3", *PROOFS]),
@@ -111,6 +140,7 @@ OTHER_WAYS = [
     ("corpus", "tests/fuzz/replay", [str(ROOT / "tests/fuzz/corpus")]),
     ("explore", EXPLORE, ["--bound", "1", "--threads", "2", "--first"]),
     ("explore", EXPLORE, ["--bound", "2", "--threads", "2", "--first", *SMALL]),
+    ("explore", EXPLORE, ["--bound", "1", "--first", *CACHES]),
     *((f"unit/{name}", f"tests/test_{name}", ["--tap"]) for name in
       ("table", "zone", "races", "coalesce", "maintenance", "budget", "arena", "validate", "word", "misuse",
        "invalid", "steps", "cost", "config")),

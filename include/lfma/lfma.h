@@ -8,12 +8,14 @@
  * Unless a comment says otherwise, every call
  *  - may run in any thread at the same time as any other call on the same arena;
  *  - is lock-free: a thread that is stopped anywhere never keeps another one from finishing;
- *  - makes no system call, except create and destroy, and never prints, aborts, or touches errno;
+ *  - makes no system call and takes no lock, except create and destroy (and a thread, once, when it ends: what its
+ *    caches keep is given back under a lock that nothing else takes), and never prints, aborts, or touches errno;
  *  - may run in a signal handler, also one that interrupts a call on the same arena, once its thread has made one
  *    successful call (the first call of a thread registers it with the C library, which is not signal-safe);
  *  - on failure returns a code (error.h) and leaves all state, and every output parameter, as it was.
  *
- * After fork() a child may use an arena of its parent only if no other thread was inside a call at that moment.
+ * After fork() a child may use an arena of its parent only if no other thread was inside a call at that moment. What
+ * the caches of the parent's other threads kept is given back in the child when memory runs short.
  */
 #ifndef LFMA_LFMA_H
 #define LFMA_LFMA_H
@@ -81,7 +83,7 @@ enum lfma_arena_flag {
      * Costs an atomic exchange at each free, and a line that both threads write.
      */
     LFMA_HARDENED = 1u << 0,
-    /** No per-thread caches: each call works on the shared bitmaps. Then `cache_bytes` must be 0. */
+    /** No per-thread caches (cache.h): each call works on the shared bitmaps. Then `cache_bytes` must be 0. */
     LFMA_NO_CACHE = 1u << 1
 };
 
@@ -119,7 +121,8 @@ typedef struct lfma_arena_config {
  * Create an arena; the caller owns it until lfma_arena_destroy().
  *
  * Reserves the address range (not committed: pages of the OS come at first touch) and its metadata, 11.1 bits a
- * page and 384 bytes a thread slot, apart from it. The range starts at a multiple of block_bytes_max, so blocks
+ * page and 4.5 KiB a thread slot (touched as it is used), apart from it. The range starts at a multiple of
+ * block_bytes_max, so blocks
  * are aligned to their size.
  * @return 0 · LFMA_E_INVALID (a member is out of range, or they contradict each other) · LFMA_E_OS
  * Makes system calls; O(bytes / block_bytes_max). Not for signal handlers. @since 0.1
@@ -128,7 +131,7 @@ LFMA_API LFMA_MUST_CHECK int lfma_arena_create(const lfma_arena_config *config, 
 
 /**
  * Destroy an arena and unmap its memory. No other call on the arena may be running or follow. NULL is allowed.
- * @return 0 · LFMA_E_BUSY: blocks are still allocated; nothing is destroyed.
+ * @return 0 · LFMA_E_BUSY: blocks are still allocated (what caches keep is not); nothing is destroyed.
  * Makes system calls; O(pages / 64). Not for signal handlers. @since 0.1
  */
 LFMA_API LFMA_MUST_CHECK int lfma_arena_destroy(lfma_arena *arena);
@@ -163,7 +166,9 @@ LFMA_API LFMA_MUST_CHECK void *lfma_alloc(lfma_arena *arena, size_t bytes);
  *   LFMA_E_NOMEM: at some instant of the call fewer pages were free than the block has.
  *   LFMA_E_FRAGMENTED: at some instant of the call no aligned run of the size was free (though as many pages were).
  *   (An instant in an order of events that agrees with all that the program itself orders: a free that nothing orders
- *   before another thread's allocation may count as coming after it.)
+ *   before another thread's allocation may count as coming after it. What other threads' caches keep counts as
+ *   taken: at most cache_bytes, and by default only of sizes of which the arena has 128 blocks or more; they give it
+ *   back at their next call. What this thread's own cache kept has been given back.)
  *   LFMA_E_BUDGET: an aligned run of the size was free, or could not be ruled out, but the coalescing budget ran out
  *     before it was joined; what was joined stays joined; call again.
  *   LFMA_E_AGAIN: other threads moved blocks throughout a bounded number of looks; nothing was proved; call again.

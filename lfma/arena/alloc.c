@@ -145,20 +145,22 @@ static LFMA_NOINLINE int alloc_elsewhere(const struct request *r, struct found *
  * From the cache; if it has nothing: fill it, or allocate from the tables. Raises the pressure when a block had to
  * be cut though large ones are scarce, and ends it when they are plenty again.
  */
-static LFMA_NOINLINE int alloc_from_tables(const struct request *r, uint64_t *ret_page)
+static inline int alloc_from_tables(const struct request *r, uint64_t *ret_page)
 {
     lfma_arena *const arena = r->arena;
     lfma__owner *const owner = &r->slot->owner;
-    if (LFMA_UNLIKELY(lfma__cache_is_pressed(&arena->pool)))
-        (void)lfma__cache_drain(&arena->pool, r->slot);
-
+    lfma__pool *const pool = &arena->pool;
     const uint64_t last = lfma__a64_load_relaxed(&owner->zone); /* E0: only where to look first */
     struct found found = { .zone = last ? last - 1 : home_zone(arena, r->home) };
     lfma__zone *const zone = lfma__arena_zone(arena, found.zone);
     const uint32_t home = home_in_zone(arena, r->home);
-    *ret_page = lfma__cache_take(&arena->pool, r->slot, found.zone, r->order, home);
-    if (*ret_page != LFMA__NONE)
-        return LFMA_OK;
+    if (lfma__cache_may_keep(pool, r->slot, LFMA__TAKE, r->order)) {
+        *ret_page = lfma__cache_take(pool, r->slot, found.zone, r->order, home);
+        if (*ret_page != LFMA__NONE)
+            return LFMA_OK;
+    } else if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool))) {
+        (void)lfma__cache_drain(pool, r->slot);
+    }
     const uint64_t splits = lfma__owner_figure(owner, LFMA__SPLITS);
     found.page = lfma__zone_alloc(zone, owner, r->order, home);
     if (LFMA_UNLIKELY(found.page == LFMA__NONE)) {
@@ -166,8 +168,9 @@ static LFMA_NOINLINE int alloc_from_tables(const struct request *r, uint64_t *re
         if (code != LFMA_OK)
             return code;
     }
-    lfma__cache_mind_pressure(&r->arena->pool, r->slot, zone, lfma__owner_figure(owner, LFMA__SPLITS) != splits);
-    *ret_page = (found.zone << arena->pool.row.pages_log2) + found.page;
+    if (lfma__cache_pages_max(pool))
+        lfma__cache_mind_pressure(pool, r->slot, zone, lfma__owner_figure(owner, LFMA__SPLITS) != splits);
+    *ret_page = (found.zone << pool->row.pages_log2) + found.page;
     return LFMA_OK;
 }
 
@@ -190,8 +193,8 @@ bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, 
     return true;
 }
 
-int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
-                      unsigned flags, void **ret_block)
+static inline int alloc_by(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
+                           unsigned flags, void **ret_block)
 {
     const struct request request = { arena, slot, home, order, flags };
     uint64_t page;
@@ -206,10 +209,28 @@ int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t
     return code;
 }
 
+int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
+                      unsigned flags, void **ret_block)
+{
+    return alloc_by(arena, slot, home, bytes, order, flags, ret_block);
+}
+
+/* The whole way; the request is well-formed. */
+static LFMA_NOINLINE int alloc_fully(lfma_arena *arena, size_t bytes, unsigned order, unsigned flags,
+                                     void **ret_block)
+{
+    const lfma__caller caller = lfma__arena_enter(arena);
+    const int code = alloc_by(arena, caller.slot, lfma__caller_home(caller), bytes, order, flags, ret_block);
+    lfma__arena_leave(arena, caller);
+    return code;
+}
+
 static LFMA_NOINLINE void *alloc_or_null(lfma_arena *arena, size_t bytes)
 {
     void *block = NULL;
-    return lfma_try_alloc(arena, bytes, 0, &block) == LFMA_OK ? block : NULL;
+    if (bytes == 0 || alloc_fully(arena, bytes, order_for(arena, bytes), 0, &block) != LFMA_OK)
+        return NULL;
+    return block;
 }
 
 /*
@@ -221,7 +242,7 @@ void *lfma_alloc(lfma_arena *arena, size_t bytes)
     if (LFMA_UNLIKELY(!arena))
         return NULL;
     const unsigned order = order_for(arena, bytes);
-    const uint64_t name = lfma__cache_short_way(&arena->pool);
+    const uint64_t name = lfma__cache_way(&arena->pool);
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || order > arena->order_max))
         return alloc_or_null(arena, bytes);
@@ -243,15 +264,14 @@ int lfma_try_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment, un
     unsigned order;
     if (!arena || !ret_block || !lfma__arena_order(arena, bytes, alignment, flags, &order))
         return LFMA_E_INVALID;
-    const lfma__caller caller = lfma__arena_enter(arena);
-    const int code = lfma__arena_alloc(arena, caller.slot, lfma__caller_home(caller), bytes, order, flags, ret_block);
-    lfma__arena_leave(arena, caller);
-    return code;
+    return alloc_fully(arena, bytes, order, flags, ret_block);
 }
 
 int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block)
 {
-    return lfma_try_alloc_aligned(arena, bytes, 0, flags, ret_block);
+    if (LFMA_UNLIKELY(!arena || !ret_block || bytes == 0 || (flags & ~FLAGS_KNOWN) != 0))
+        return LFMA_E_INVALID;
+    return alloc_fully(arena, bytes, order_for(arena, bytes), flags, ret_block);
 }
 
 void *lfma_alloc_aligned(lfma_arena *arena, size_t bytes, size_t alignment)

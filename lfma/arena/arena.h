@@ -57,8 +57,18 @@ static inline lfma__slot *lfma__arena_slot(const lfma_arena *arena, const lfma__
     return (lfma__slot *)(void *)((char *)arena->slots + ticket->mine);
 }
 
+lfma__caller lfma__arena_enter_first(lfma_arena *arena, lfma__thread *thread);
+
 /* A call that goes the whole way. */
-lfma__caller lfma__arena_enter(lfma_arena *arena);
+static inline lfma__caller lfma__arena_enter(lfma_arena *arena)
+{
+    lfma__thread *const thread = &lfma__thread_self;
+    lfma__ticket *const ticket = lfma__thread_ticket(thread, arena->pool.name);
+    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != arena->pool.name))
+        return lfma__arena_enter_first(arena, thread);
+    lfma__ticket_enter(ticket);
+    return (lfma__caller){ lfma__arena_slot(arena, ticket), ticket, thread->index };
+}
 
 static inline void lfma__arena_leave(const lfma_arena *arena, lfma__caller caller)
 {
@@ -99,7 +109,7 @@ void lfma__arena_unregister(lfma_arena *arena);
 /* The whole way, by a slot that the caller alone uses, or the shared one. The order may be above the arena's. */
 int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
                       unsigned flags, void **ret_block);
-int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, void *block);
+int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block);
 
 /* The order that so many bytes at such an alignment need, above all orders if there is none; false: not a request. */
 bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, unsigned flags, unsigned *ret_order);

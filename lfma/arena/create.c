@@ -151,7 +151,6 @@ static lfma_arena *make_arena(const lfma_arena_config *config, const struct geom
                                               .count = (uint32_t)g->zone_count,
                                               .pages_log2 = g->zone_shift - g->page_shift },
                                      .name = new_name(),
-                                     .short_way = { LFMA__NO_SHORT_WAY },
                                      .hardened = (config->flags & LFMA_HARDENED) != 0,
                                      .pages_max = { g->cache_pages - g->cache_pages / GIVE_PART,
                                                     g->cache_pages / GIVE_PART } },

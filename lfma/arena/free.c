@@ -21,7 +21,7 @@ static LFMA_COLD int why_not(const lfma__pool *pool, uint64_t page)
     return lfma__zone_why_not(place.zone, place.page);
 }
 
-static int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
+static inline int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
 {
     const bool hardened = pool->hardened;
     const unsigned state = hardened ? lfma__state_take(pool->row.states, page)
@@ -29,17 +29,20 @@ static int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
     const unsigned order = state & LFMA__STATE_ORDER;
     if (LFMA_UNLIKELY(state == 0))
         return why_not(pool, page);
-    if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
-        (void)lfma__cache_drain(pool, slot);
-    else if (lfma__cache_push(slot, order, page)) {
+    if (lfma__cache_may_keep(pool, slot, LFMA__GIVE, order)) {
+        if (!lfma__cache_push(slot, order, page))
+            return lfma__cache_gather(pool, slot, order, page);
         if (!hardened)
             lfma__state_clear(pool->row.states, page);
         return LFMA_OK;
     }
-    return lfma__cache_gather(pool, slot, order, page);
+    if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
+        (void)lfma__cache_drain(pool, slot);
+    const lfma__place place = lfma__row_place(&pool->row, page);
+    return lfma__zone_publish(place.zone, &slot->owner, place.page, order);
 }
 
-int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, void *block)
+static inline int free_by(lfma_arena *arena, lfma__slot *slot, const void *block)
 {
     int code = LFMA_OK;
     const uint64_t page = page_of(arena, block, &code);
@@ -49,13 +52,18 @@ int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, void *block)
     return code;
 }
 
+int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block)
+{
+    return free_by(arena, slot, block);
+}
+
 /* The whole way. */
 static LFMA_NOINLINE int free_fully(lfma_arena *arena, void *block)
 {
     if (!block)
         return LFMA_OK;
     const lfma__caller caller = lfma__arena_enter(arena);
-    const int code = lfma__arena_free(arena, caller.slot, block);
+    const int code = free_by(arena, caller.slot, block);
     lfma__arena_leave(arena, caller);
     return code;
 }
@@ -69,7 +77,7 @@ int lfma_free(lfma_arena *arena, void *block)
     if (LFMA_UNLIKELY(!arena))
         return LFMA_E_INVALID;
     lfma__pool *const pool = &arena->pool;
-    const uint64_t name = lfma__cache_short_way(pool);
+    const uint64_t name = lfma__cache_way(pool);
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
     const uint64_t offset = lfma__arena_offset(arena, block);
     const uint64_t page = offset >> arena->page_shift;

@@ -2,9 +2,9 @@
 /* Which owner slot a call uses, and the reading of all of them. */
 #include "arena/arena.h"
 
-lfma__caller lfma__arena_enter(lfma_arena *arena)
+/* Without a ticket: this thread's first call here, or since it was elsewhere, or by a handler that interrupts one. */
+LFMA_COLD lfma__caller lfma__arena_enter_first(lfma_arena *arena, lfma__thread *thread)
 {
-    lfma__thread *const thread = &lfma__thread_self;
     lfma__ticket *const ticket = lfma__thread_ticket(thread, arena->pool.name);
     const lfma__caller shared = { &arena->slots[arena->threads_max], NULL, LFMA__THREAD_SHARED };
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) == LFMA__TICKET_BUSY))

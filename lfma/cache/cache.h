@@ -23,7 +23,9 @@
 
 #include "zone/zone.h"
 
-#define LFMA__NO_SHORT_WAY ((uint64_t)1) /* no ticket says so */
+/* Added to a pool's name, so that no ticket says the same. */
+#define LFMA__WAY_PRESSED ((uint64_t)1) /* memory is short: nothing is kept */
+#define LFMA__WAY_LONG ((uint64_t)2)    /* a pool without caches, or a hardened one: all calls go the whole way */
 
 enum { LFMA__TAKE, LFMA__GIVE, LFMA__SIDES };
 
@@ -35,6 +37,7 @@ typedef struct lfma__hold {
     const lfma__a64 *slice;      /* the slice */
     uint32_t blocks;             /* that it has */
     uint32_t room;               /* blocks that the hold may keep besides */
+    uint32_t pause;              /* turns that it sits out, for it did not pay (grant.h) */
 } lfma__hold;
 
 _Static_assert(sizeof(lfma__hold) == 64, "a hold is one line");
@@ -65,8 +68,7 @@ typedef struct lfma__pool {
     uint64_t pages_max[LFMA__SIDES]; /* of all threads together; 0: no caches. Never changes. */
     bool hardened;                   /* never changes */
     uint64_t name;                   /* no other pool of this process ever has it: for tickets (os/thread.h) */
-    lfma__a64 short_way;             /* the name, if threads with a ticket go the short way. Changes seldom. */
-    lfma__a64 pressure;              /* not 0: nothing is kept. Changes seldom. */
+    lfma__a64 way;                   /* the name, and the bits below. Changes seldom. */
     struct lfma__purse {
         _Alignas(LFMA_LINE_BYTES) lfma__a64 left; /* pages not granted to anybody */
         lfma__a64 users;
@@ -84,14 +86,21 @@ static inline void lfma__cache_set(lfma__a64 *word, uint64_t value)
     lfma__a64_store_relaxed(word, value); /* E0: as above */
 }
 
-static inline uint64_t lfma__cache_short_way(const lfma__pool *pool)
+/* The word as it is without pressure. */
+static inline uint64_t lfma__cache_way_of(const lfma__pool *pool)
 {
-    return lfma__a64_load_relaxed(&pool->short_way); /* E0: as in lfma__cache_is_pressed */
+    return pool->name | (pool->hardened || pool->pages_max[LFMA__TAKE] == 0 ? LFMA__WAY_LONG : 0);
+}
+
+/* What a ticket must say to go the short way. */
+static inline uint64_t lfma__cache_way(const lfma__pool *pool)
+{
+    return lfma__a64_load_relaxed(&pool->way); /* E0: a change is seen by the next call or the one after */
 }
 
 static inline bool lfma__cache_is_pressed(const lfma__pool *pool)
 {
-    return lfma__a64_load_relaxed(&pool->pressure) != 0; /* E0: seen by the next call or the one after */
+    return (lfma__cache_way(pool) & LFMA__WAY_PRESSED) != 0;
 }
 
 /* All blocks of a hold. */
@@ -151,6 +160,12 @@ static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t p
     return lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
 }
 
+/* May the thread keep blocks of the order that it frees or takes ahead? */
+static inline bool lfma__cache_may_keep(const lfma__pool *pool, const lfma__slot *slot, unsigned side, unsigned order)
+{
+    return pool->pages_max[side] >> order != 0 && !slot->owner.shared && !lfma__cache_is_pressed(pool);
+}
+
 /*
  * A block from the cache, which is filled if it has none: its page in the row, and its state is set. LFMA__NONE:
  * it is not worth it, or no hint is right.
@@ -158,8 +173,8 @@ static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t p
 uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home);
 
 /*
- * A block that is being freed and that lfma__cache_push() did not keep: publish what was gathered, and begin anew
- * with this one; or publish it. It has a state, which in a hardened arena this free has taken. 0, or
+ * A block that is being freed, may be kept, and was not kept by lfma__cache_push(): publish what was gathered, and
+ * begin anew with this one; or publish it. It has a state, which in a hardened arena this free has taken. 0, or
  * LFMA_E_DOUBLE_FREE: it was free already.
  */
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page);
@@ -170,22 +185,18 @@ uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot);
 /* Memory has run short: whoever keeps something gives it back. */
 static inline void lfma__cache_press(lfma__pool *pool)
 {
-    if (pool->pages_max[LFMA__TAKE] == 0 || lfma__cache_is_pressed(pool))
-        return;
-    lfma__a64_store_relaxed(&pool->pressure, 1);                   /* E0: seen by the next call or the one after */
-    lfma__a64_store_relaxed(&pool->short_way, LFMA__NO_SHORT_WAY); /* E0: as above */
+    if (pool->pages_max[LFMA__TAKE] && !lfma__cache_is_pressed(pool))
+        lfma__a64_store_relaxed(&pool->way, lfma__cache_way_of(pool) | LFMA__WAY_PRESSED); /* E0: as it is read */
 }
 
 /* Memory is plenty again. */
 static inline void lfma__cache_ease(lfma__pool *pool)
 {
-    lfma__a64_store_relaxed(&pool->pressure, 0); /* E0: seen by the next call or the one after */
-    if (pool->pages_max[LFMA__TAKE] && !pool->hardened)
-        lfma__a64_store_relaxed(&pool->short_way, pool->name); /* E0: as above */
+    lfma__a64_store_relaxed(&pool->way, lfma__cache_way_of(pool)); /* E0: as it is read */
 }
 
-/* After an allocation from a zone's tables: raise the pressure if it split a scarce block; end it if none are
- * scarce. */
+/* After an allocation from a zone's tables, in a pool with caches: raise the pressure if it split a scarce block; end
+ * it if none are scarce. */
 void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, bool has_split);
 
 /* The same, and give the grants back. */

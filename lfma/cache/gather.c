@@ -48,17 +48,16 @@ static void drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
  * To keep a block means to clear its state, which its next owner then reads from this thread's cache: worth it if the
  * states of several blocks share a line, or if that owner may well be this thread.
  */
-static bool may_keep(const lfma__pool *pool, const lfma__slot *slot, unsigned order)
+static bool is_worth_keeping(const lfma__slot *slot, unsigned order)
 {
-    return (order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user) &&
-           pool->pages_max[LFMA__GIVE] >> order && !slot->owner.shared && !lfma__cache_is_pressed(pool);
+    return order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user;
 }
 
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page)
 {
     const lfma__slice slice = lfma__row_slice(&pool->row, order, page);
     const uint64_t in_zone = (slice.index * LFMA__WORD_BITS + slice.block) << order;
-    if (!may_keep(pool, slot, order))
+    if (!is_worth_keeping(slot, order))
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
     lfma__shelf *const shelf = &slot->shelves[order];
     lfma__hold *const give = &shelf->holds[LFMA__GIVE];
@@ -68,6 +67,10 @@ int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint6
     if (lfma__cache_get(&give->first) == slice.first && lfma__hold_all(give)) /* held, without room */
         return publish(pool, slot, order, LFMA__GIVE, bit) & bit ? LFMA_E_DOUBLE_FREE : LFMA_OK;
 
+    if (lfma__cache_sits_out(give))
+        return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
+    if (lfma__hold_all(give))
+        lfma__cache_served(give, lfma__popcount64(lfma__hold_all(give)));
     (void)publish(pool, slot, order, LFMA__GIVE, 0);
     if (lfma__cache_reserve(pool, slot, LFMA__GIVE, order) == 0)
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);

@@ -88,8 +88,6 @@ void lfma__cache_resign(lfma__pool *pool, lfma__slot *slot, unsigned side)
 
 void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, bool has_split)
 {
-    if (pool->pages_max[LFMA__TAKE] == 0)
-        return;
     if (!lfma__cache_is_pressed(pool)) {
         if (has_split && !lfma__zone_is_plenty(zone, lfma__owner_figure(&slot->owner, LFMA__SPLITS)))
             lfma__cache_press(pool);

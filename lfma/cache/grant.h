@@ -11,6 +11,27 @@
  */
 unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order);
 
+/*
+ * To turn a hold to another slice costs as much as a few calls without a cache. If it served fewer than that, in a
+ * fragmented arena or with frees in no order, the order goes without it for a while.
+ */
+#define LFMA__HOLD_PAYS 3u
+#define LFMA__HOLD_PAUSE 32u
+
+static inline bool lfma__cache_sits_out(lfma__hold *hold)
+{
+    if (hold->pause == 0)
+        return false;
+    hold->pause--;
+    return true;
+}
+
+static inline void lfma__cache_served(lfma__hold *hold, unsigned blocks)
+{
+    if (blocks < LFMA__HOLD_PAYS)
+        hold->pause = LFMA__HOLD_PAUSE;
+}
+
 /* An empty hold turns to a slice. */
 static inline void lfma__cache_begin(lfma__hold *hold, unsigned order, lfma__slice slice)
 {

@@ -39,6 +39,9 @@ static bool reuse_gathered(lfma__slot *slot, unsigned order)
 
 static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
 {
+    lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
+    if (lfma__cache_sits_out(take))
+        return false;
     const unsigned room = lfma__cache_reserve(pool, slot, LFMA__TAKE, order);
     uint64_t index;
     if (room == 0)
@@ -49,7 +52,7 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
     const uint64_t first = (zone << pool->row.pages_log2) + (index * LFMA__WORD_BITS << order);
     if (!pool->hardened)
         set_states(pool, order, first, bits);
-    lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
+    lfma__cache_served(take, lfma__popcount64(bits) + 1); /* one more than none is worth a line of two sides */
     lfma__cache_begin(take, order, lfma__row_slice(&pool->row, order, first));
     lfma__cache_set(pool->hardened ? &take->back : &take->bits, bits); /* there, a state is a caller's */
     take->room -= lfma__popcount64(bits);
@@ -58,8 +61,6 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
 
 uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
 {
-    if (pool->pages_max[LFMA__TAKE] >> order == 0 || slot->owner.shared || lfma__cache_is_pressed(pool))
-        return LFMA__NONE;
     lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
     const uint64_t page = lfma__hold_pop(take, order, pool->row.states);
     if (page == LFMA__NONE && (reuse_gathered(slot, order) || refill(pool, slot, zone, order, home)))

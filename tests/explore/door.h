@@ -89,8 +89,12 @@ static inline bool explore_clear_bit(void *cell, unsigned n, enum explore_order 
 #define lfma__a8_store_relaxed(a, value_) EXPLORE_STORE(a, value_, EXPLORE_RELAXED)
 #define lfma__a8_exchange_relaxed(a, value_) (uint8_t) EXPLORE_RMW(a, EXPLORE_EXCHANGE, value_, EXPLORE_RELAXED)
 
+/* Where a signal handler may come in between, though no location that is shared is touched. */
+void explore_fence(void);
+
 static inline void lfma__signal_fence(void)
 {
+    explore_fence();
 }
 
 #endif

@@ -18,7 +18,8 @@ struct choice {
     uint16_t taken;
     uint16_t options;
     uint32_t operation;
-    char kind; /* t: which thread goes on, or an interrupt; e: a thread has ended; v: what a load sees; s, p */
+    char kind; /* t: which thread goes on, or an interrupt; i: an interrupt; e: a thread has ended; v: what a load
+                  sees; s, p */
 };
 
 static struct engine {
@@ -296,6 +297,13 @@ void explore_point(void)
         engine.was_killed = true;
         go_on_without_me();
     }
+}
+
+void explore_fence(void)
+{
+    const bool may_interrupt = explore_self() == 0 && engine.scenario->handler && !engine.was_interrupted;
+    if (may_interrupt && explore_choose('i', 2) != 0)
+        interrupt();
 }
 
 void explore_after(void)

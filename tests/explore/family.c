@@ -4,8 +4,8 @@
 #include "explore/scenarios.h"
 
 const explore_family *const explore_families[] = {
-    &table_family,  &numbers_family, &arena_family,   &words_family,
-    &scarce_family, &game_6_family,  &game_12_family, &new_family,
+    &table_family,   &numbers_family, &arena_family, &words_family,  &scarce_family, &game_6_family,
+    &game_12_family, &new_family,     &cache_family, &cached_family, &lives_family,
 };
 const unsigned explore_family_count = EXPLORE_COUNT(explore_families);
 

@@ -55,10 +55,21 @@ extern const explore_family *const explore_families[];
 extern const unsigned explore_family_count;
 extern const explore_family table_family, numbers_family;
 extern const explore_family arena_family, words_family, scarce_family, game_6_family, game_12_family, new_family;
+extern const explore_family cache_family, cached_family, lives_family;
 
-/* Before each run: threads with fixed numbers, or new ones (thread.c). */
-void explore_threads_begin(bool new_threads);
+/*
+ * Before each run (thread.c): threads with fixed numbers, and no others there are; the same where other numbers are
+ * taken and given back; or new threads, which take theirs at their first call.
+ */
+enum explore_threads { EXPLORE_FIXED, EXPLORE_NUMBERED, EXPLORE_NEW };
+void explore_threads_begin(enum explore_threads kind);
 extern lfma__numbers explore_numbers;
+
+/* Before each run, after that: a thread has a ticket already. */
+void explore_thread_knows(unsigned thread, uint64_t name, uint64_t mine);
+
+uint32_t explore_thread_number(unsigned thread); /* that it begins with */
+void explore_thread_end(void);                   /* the running thread ends; its next call is a new one's */
 
 #define EXPLORE_COUNT(array) ((unsigned)(sizeof(array) / sizeof((array)[0])))
 

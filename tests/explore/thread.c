@@ -12,21 +12,47 @@
 _Thread_local lfma__thread lfma__thread_self = LFMA__THREAD_OF(0);
 
 lfma__numbers explore_numbers;
-static bool are_new;
+static enum explore_threads threads;
 static lfma__thread saved[EXPLORE_OUTSIDE + 1];
+static lfma__thread_exit_fn *at_thread_exit;
 
-void explore_threads_begin(bool new_threads)
+void explore_threads_begin(enum explore_threads kind)
 {
     /*
      * Thread 0 has number 1 and so on: number 0 starts to look at the lowest slice and would take back what it has
      * just freed; number 1 starts at the second one, and moves from the first word of the map to the second.
      */
     static const uint32_t fixed[EXPLORE_THREADS] = { 1, 0, 2 };
-    are_new = new_threads;
+    threads = kind;
     memset(&explore_numbers, 0, sizeof explore_numbers);
+    if (kind == EXPLORE_NUMBERED) {
+        explore_numbers.taken[0].value = ((uint64_t)1 << EXPLORE_THREADS) - 1;
+        explore_numbers.high_water.value = EXPLORE_THREADS;
+    }
     for (unsigned i = 0; i <= EXPLORE_OUTSIDE; i++) {
-        const uint32_t index = i >= EXPLORE_THREADS ? 0 : new_threads ? LFMA__THREAD_NEW : fixed[i];
+        const uint32_t index = i >= EXPLORE_THREADS ? 0 : kind == EXPLORE_NEW ? LFMA__THREAD_NEW : fixed[i];
         saved[i] = (lfma__thread)LFMA__THREAD_OF(index);
+    }
+    lfma__thread_self = saved[EXPLORE_OUTSIDE];
+}
+
+void explore_thread_knows(unsigned thread, uint64_t name, uint64_t mine)
+{
+    *lfma__thread_ticket(&saved[thread], name) = (lfma__ticket){ { name }, mine };
+}
+
+uint32_t explore_thread_number(unsigned thread)
+{
+    return saved[thread].index;
+}
+
+void explore_thread_end(void)
+{
+    const uint32_t index = lfma__thread_self.index;
+    lfma__thread_self = (lfma__thread)LFMA__THREAD_INIT;
+    if (index < LFMA__THREADS_MAX) {
+        at_thread_exit(index);
+        lfma__numbers_give_back(&explore_numbers, index);
     }
 }
 
@@ -38,7 +64,7 @@ void explore_switched(unsigned from, unsigned to)
 
 void lfma__thread_init(lfma__thread_exit_fn *at_exit, lfma__thread_fork_fn *in_child)
 {
-    (void)at_exit;
+    at_thread_exit = at_exit;
     (void)in_child;
 }
 
@@ -57,7 +83,7 @@ uint32_t lfma__thread_take_number(void)
 
 bool lfma__thread_take_this_number(uint32_t number)
 {
-    return are_new && lfma__numbers_take_this(&explore_numbers, number);
+    return threads != EXPLORE_FIXED && lfma__numbers_take_this(&explore_numbers, number);
 }
 
 void lfma__thread_give_back_number(uint32_t number)
@@ -72,5 +98,5 @@ void lfma__thread_register(lfma__thread *self)
 
 uint64_t lfma__thread_high_water(void)
 {
-    return are_new ? lfma__numbers_high_water(&explore_numbers) : EXPLORE_THREADS;
+    return threads != EXPLORE_FIXED ? lfma__numbers_high_water(&explore_numbers) : EXPLORE_THREADS;
 }

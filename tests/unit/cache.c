@@ -116,7 +116,7 @@ Test(cache, lines_of_their_own)
     for (unsigned side = 0; side < LFMA__SIDES; side++)
         cr_assert_eq((offsetof(lfma_arena, pool) + offsetof(lfma__pool, purses[side])) % LFMA_LINE_BYTES, 0);
     cr_assert_geq(offsetof(lfma_arena, pool) + offsetof(lfma__pool, purses[0]),
-                  offsetof(lfma_arena, pool) + offsetof(lfma__pool, pressure) + sizeof(lfma__a64));
+                  offsetof(lfma_arena, pool) + offsetof(lfma__pool, way) + sizeof(lfma__a64));
     cr_assert_eq(offsetof(lfma_arena, coalesce_zone) % LFMA_LINE_BYTES, 0);
     lfma_arena *const arena = ARENA(.pages = 10, .caches = true);
     cr_assert_eq((uintptr_t)arena->slots % LFMA_LINE_BYTES, 0);
@@ -205,14 +205,14 @@ Test(cache, pressure_ends)
         REQUIRE_CODE(own ? lfma_try_alloc(arena, 1, 0, &none) : lfma_cache_try_alloc(cache, 1, 0, 0, &none),
                      LFMA_E_NOMEM);
         REQUIRE(lfma__cache_is_pressed(&arena->pool), "no pressure");
-        REQUIRE(lfma__cache_short_way(&arena->pool) == LFMA__NO_SHORT_WAY, "the short way is open");
+        REQUIRE(lfma__cache_way(&arena->pool) != arena->pool.name, "the short way is open");
         free_pages(arena, cache, blocks, 0, 1024);
         REQUIRE(kept(arena) == 0, "kept under pressure");
         REQUIRE(arena_join_all(arena), "joined");
         for (unsigned n = 0; n < 2 * 64; n++)
             free_pages(arena, cache, blocks, 0, take_pages(arena, cache, blocks, 1));
         REQUIRE(!lfma__cache_is_pressed(&arena->pool), "pressure for ever");
-        REQUIRE(lfma__cache_short_way(&arena->pool) == arena->pool.name, "the short way is closed");
+        REQUIRE(lfma__cache_way(&arena->pool) == arena->pool.name, "the short way is closed");
         free_pages(arena, cache, blocks, 0, take_pages(arena, cache, blocks, 100));
         REQUIRE(kept(arena) > 0, "nothing is kept again");
         REQUIRE_CODE(lfma_cache_flush(arena, cache), LFMA_OK);

@@ -227,7 +227,7 @@ Test(cache_frees, wrong_pointers_on_the_short_way)
         REQUIRE_CODE(lfma_free(arena, blocks[n]), LFMA_OK);
     char *const one = lfma_alloc(arena, PAGE);
     char *const base = (char *)arena->base;
-    REQUIRE(lfma__cache_short_way(&arena->pool) == arena->pool.name, "the short way is closed");
+    REQUIRE(lfma__cache_way(&arena->pool) == arena->pool.name, "the short way is closed");
     const struct {
         char *pointer;
         int code;
