@@ -78,7 +78,8 @@ enum lfma_arena_flag {
      * the others get LFMA_E_DOUBLE_FREE, also while the block is split or joined. (Not if it has been handed out
      * again between two steps of the slower free: then that one frees the new owner's block, as any late second
      * free does; only generations could tell.) Without this flag a double free is caught too, unless the block is
-     * claimed, split or joined at the very instant of the second free, or has been taken ahead by a thread's cache.
+     * claimed, split or joined at the very instant of the second free, or another thread's cache has taken it ahead:
+     * then it counts as allocated.
      * Costs an atomic exchange at each free, and a line that both threads write.
      */
     LFMA_HARDENED = 1u << 0,
@@ -203,7 +204,8 @@ LFMA_API int lfma_free(lfma_arena *arena, void *block);
 
 /**
  * The bytes that the owner of `block` may use: the size asked for, rounded up to a power of two of pages.
- * @return 0 if `block` is not the start of an allocated block of `arena`. Wait-free, O(1). @since 0.1
+ * @return 0 if `block` is not the start of an allocated block of `arena`. What a cache has taken ahead counts as
+ *   allocated, except in hardened arenas. Wait-free, O(1). @since 0.1
  */
 LFMA_API size_t lfma_usable_size(lfma_arena *arena, const void *block);
 

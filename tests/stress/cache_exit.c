@@ -4,6 +4,7 @@
  * or with a destructor of thread-local data that calls once more, before the library's own or after it (I04). Arenas
  * come and go meanwhile, and are destroyed before threads that have used them end (H16).
  */
+#include "arena/arena.h"
 #include "support/arenas.h"
 #include "support/check.h"
 #include "support/threads.h"
@@ -46,6 +47,8 @@ static void use(lfma_arena *of)
 
 static void call_late(void *block)
 {
+    const uint64_t ticket = lfma__ticket_name(lfma__thread_ticket(&lfma__thread_self, arena->pool.name));
+    CHECK(lfma__thread_self.index != LFMA__THREAD_SHARED || ticket != arena->pool.name);
     CHECK_CODE(lfma_free(arena, block), LFMA_OK);
     use(arena);
     (void)atomic_fetch_add(&destructors, 1);

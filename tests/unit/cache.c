@@ -74,6 +74,39 @@ Test(cache, all_together_keep_no_more_than_is_said)
     }
 }
 
+static uint64_t granted(const lfma_cache *cache, unsigned side)
+{
+    return ((const lfma__slot *)(const void *)cache)->grants[side].pages;
+}
+
+/* K3: a grant is an even share, also for who comes late, once the others have filled anew; and it grows again. */
+Test(cache, shares_are_even)
+{
+    static char *blocks[200];
+    lfma_arena *const arena = ARENA(.pages = 1 << 14, .caches = true, .cache_pages = 4096);
+    lfma_cache *caches[8];
+    for (unsigned n = 0; n < 16; n++) {
+        const unsigned live = n < 8 ? n + 1 : 16 - n; /* they come, and leave again */
+        if (n < 8)
+            REQUIRE_CODE(lfma_cache_create(arena, &caches[n]), LFMA_OK);
+        for (unsigned round = 0; round < 3; round++) {
+            for (unsigned i = 0; i < live; i++) {
+                REQUIRE(take_pages(arena, caches[i], blocks, 200) == 200, "memory");
+                free_pages(arena, caches[(i + round) % live], blocks, 0, 200);
+            }
+        }
+        for (unsigned i = 0; i < live; i++) {
+            const uint64_t share = arena->pool.pages_max[LFMA__TAKE] / live;
+            REQUIRE(granted(caches[i], LFMA__TAKE) == share, "%u of %u: %" PRIu64 " of %" PRIu64, i, live,
+                    granted(caches[i], LFMA__TAKE), share);
+        }
+        REQUIRE(arena_is_sound(arena), "%u caches", live);
+        if (n >= 8)
+            lfma_cache_destroy(caches[live - 1]);
+    }
+    close_fresh(arena);
+}
+
 /* K03: what different threads write at each call is on lines of its own. */
 Test(cache, lines_of_their_own)
 {
