@@ -130,6 +130,7 @@ CACHES = ["cache", "lives"]
 WEAK_WAYS = [
     ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--threads", "2", "--first", *SMALL]),
     ("explore weak", EXPLORE, ["--bound", "1", "--weak=1", "--pairs", "--first", *CACHES]),
+    ("explore weak", EXPLORE, ["--bound", "1", "--weak=4", "--first", "lives-orphan-alloc-live"]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--first", "table"]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "1/3", *PROOFS]),
     ("explore weak", EXPLORE, ["--bound", "2", "--weak=2", "--threads", "2", "--first", "--part", "2/3", *PROOFS]),

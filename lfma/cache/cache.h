@@ -38,6 +38,7 @@ typedef struct lfma__hold {
     uint32_t blocks;             /* that it has */
     uint32_t room;               /* blocks that the hold may keep besides */
     uint32_t pause;              /* turns that it sits out, for it did not pay (grant.h) */
+    uint32_t failed;             /* times in a row that it did not pay */
 } lfma__hold;
 
 _Static_assert(sizeof(lfma__hold) == 64, "a hold is one line");

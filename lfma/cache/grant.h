@@ -12,11 +12,12 @@
 unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order);
 
 /*
- * To turn a hold to another slice costs as much as a few calls without a cache. If it served fewer than that, in a
- * fragmented arena or with frees in no order, the order goes without it for a while.
+ * To turn a hold to another slice costs as much as a few calls without a cache. When it served fewer than that, as
+ * in a fragmented arena or with frees in no order, the order goes without it for a while: twice as long each time
+ * in a row.
  */
 #define LFMA__HOLD_PAYS 3u
-#define LFMA__HOLD_PAUSE 32u
+#define LFMA__HOLD_FAILED_MOST 5u
 
 static inline bool lfma__cache_sits_out(lfma__hold *hold)
 {
@@ -28,8 +29,13 @@ static inline bool lfma__cache_sits_out(lfma__hold *hold)
 
 static inline void lfma__cache_served(lfma__hold *hold, unsigned blocks)
 {
-    if (blocks < LFMA__HOLD_PAYS)
-        hold->pause = LFMA__HOLD_PAUSE;
+    if (blocks >= LFMA__HOLD_PAYS) {
+        hold->failed = 0;
+        return;
+    }
+    hold->pause = (1u << hold->failed) - 1;
+    if (hold->failed < LFMA__HOLD_FAILED_MOST)
+        hold->failed++;
 }
 
 /* An empty hold turns to a slice. */

@@ -72,6 +72,8 @@ static void mark_claimed_bits(lfma__zone *zone, unsigned order, uint64_t slice, 
 
 uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice)
 {
+    if (LFMA_UNLIKELY(order > zone->order_max)) /* the last zone may be smaller */
+        return 0;
     const lfma__table table = lfma__zone_table(zone, order);
     const uint64_t bits = lfma__table_claim_some(table, start_slice(table, home), count, ret_slice);
     if (bits && order < LFMA__ORDER_IMPLIED)

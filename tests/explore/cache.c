@@ -3,8 +3,8 @@
  * Scenarios over arenas whose threads keep blocks, from states in which a hold is empty, has room, is full, or lies
  * in another slice:
  *
- *     cache     all operations in pairs, and a third thread
- *     cached    fewer of them, interrupted and killed within each other
+ *     cache     all operations in pairs
+ *     cached    fewer of them, with a third thread, interrupted, and killed within each other
  *     lives     threads that take their numbers, end, and leave the number to the next; caches that nobody has
  */
 #include "explore/scenarios.h"
@@ -143,8 +143,7 @@ static void op_back(void) /* a block goes and comes back, the short way where th
 
 static void op_flush(void)
 {
-    if (lfma_cache_flush(world.arena, NULL) != LFMA_OK)
-        explore_fail("flush failed");
+    world_flush();
 }
 
 static void op_renew(void) /* give all back, and take ahead what is free elsewhere */
@@ -244,7 +243,7 @@ const explore_family cache_family = {
     .name = "cache",
     FAMILY(cache_states, cache_ops),
     .readers = 1,
-    .third = 4, /* move */
+    .third = EXPLORE_NONE,
     .beside = EXPLORE_NONE,
     .scenario = SCENARIO(setup_cache),
 };

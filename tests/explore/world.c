@@ -284,6 +284,13 @@ static void note_published(void)
     raised = sum;
 }
 
+/* A call has returned: what it has published is free for all to find, and should be raised. */
+static void returned(void)
+{
+    if (explore_actor() < EXPLORE_ACTORS)
+        memset(unraised[explore_actor()], 0, sizeof unraised[0]);
+}
+
 static bool published_run(unsigned order)
 {
     uint64_t sure[MAP_WORDS];
@@ -396,6 +403,7 @@ static void end_call(struct call *call, int code, const lfma__slot *slot)
 {
     const bool is_wild = world.wild_clock >> explore_actor() & 1;
     call->running = false;
+    returned();
     /*
      * "At some instant" is meant in an order of events that agrees with happens-before (docs/ORDERING.md). With one
      * other thread that is this run's order; with two that nothing orders, weak memory may show them in another one.
@@ -576,6 +584,7 @@ static void free_by(lfma_cache *cache, void *block, unsigned order)
     if ((cache ? lfma_cache_free(cache, block) : lfma_free(world.arena, block)) != LFMA_OK)
         explore_fail("a valid free failed");
     pages_held -= (size_t)1 << order;
+    returned();
 }
 
 static void free_own_by(lfma_cache *cache)
@@ -588,6 +597,13 @@ static void free_own_by(lfma_cache *cache)
 void world_free_own(void)
 {
     free_own_by(NULL);
+}
+
+void world_flush(void)
+{
+    if (lfma_cache_flush(world.arena, NULL) != LFMA_OK)
+        explore_fail("flush failed");
+    returned();
 }
 
 void world_free_block(void *block, unsigned order)
@@ -622,6 +638,7 @@ void world_use_handle(void)
     end_call(call, code, (const lfma__slot *)(const void *)cache);
     free_own_by(cache);
     lfma_cache_destroy(cache);
+    returned();
 }
 
 /* ------------------------------------------------------------------------------------------------------- names */

@@ -48,6 +48,7 @@ void *world_alloc(unsigned order, unsigned flags);
 void world_scan(unsigned order); /* as world_alloc(), by reading all slices whatever the hints say */
 void world_prove(void);          /* that no run of the least order is free, which must then be so */
 void world_free_own(void);
+void world_flush(void);
 void *world_alloc_short(void); /* as world_alloc() of the least order, the short way; NULL: no reason is known */
 void world_free_block(void *block, unsigned order);
 void world_use_handle(void); /* a cache of no thread is made, gives a block, takes the own one, and ends */
