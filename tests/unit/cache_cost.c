@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls through caches by their number of atomics, of which read-modify-writes are the dear ones (unit/cost.c). */
 #include "arena/arena.h"
-#include "cache/grant.h"
 #include "support/arenas.h"
 #include "support/steps.h"
 #include "support/unit.h"
@@ -28,7 +27,7 @@ static lfma_arena *open_cut(unsigned order, uint32_t flags)
         REQUIRE_CODE(lfma_free(arena, blocks[n]), LFMA_OK);
     REQUIRE_CODE(lfma_cache_flush(arena, NULL), LFMA_OK);
     lfma__cache_ease(&arena->pool);
-    for (unsigned n = 0; n < 2 * LFMA__HOLD_PAUSE; n++) /* while blocks were cut one by one a cache did not pay */
+    for (unsigned n = 0; n < 200; n++) /* while blocks were cut one by one a cache did not pay */
         REQUIRE_CODE(lfma_free(arena, lfma_alloc(arena, PAGE << order)), LFMA_OK);
     REQUIRE_CODE(lfma_cache_flush(arena, NULL), LFMA_OK);
     return arena;
