@@ -56,7 +56,7 @@ typedef struct lfma__slot {
         lfma__a64 orders;  /* 1 bit an order: its hold has reserved something; so no other keeps anything */
         bool is_user;      /* counted in the purse */
     } grants[LFMA__SIDES];
-    uint64_t turn;                 /* allocations under pressure */
+    uint64_t turn;                 /* allocations under pressure since the last split */
     lfma_arena *cache_of;          /* for a cache that is no thread's: its arena, else NULL, */
     uint32_t cache_number;         /* and the number that it has taken */
     lfma__a64 allocs[LFMA_ORDERS]; /* successful allocations of each order */

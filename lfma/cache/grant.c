@@ -4,6 +4,7 @@
 /* One order reserves at most this part of its thread's grant: many orders are taken ahead, few are gathered. */
 static const unsigned order_part[LFMA__SIDES] = { [LFMA__TAKE] = 6, [LFMA__GIVE] = 2 };
 #define LOOKS_APART 64u /* allocations under pressure from one look whether it may end to the next */
+#define CALM 1024u /* and how many without a split end it, though large blocks are scarce: no one asks for them */
 
 /* Bring a grant nearer to its even share: give back what exceeds it and is not reserved, or take what is left. */
 static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
@@ -93,7 +94,13 @@ void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *z
             lfma__cache_press(pool);
         return;
     }
-    if (!slot->owner.shared && ++slot->turn % LOOKS_APART == 0 &&
-        lfma__zone_is_plenty(zone, slot->turn / LOOKS_APART))
+    if (slot->owner.shared)
+        return;
+    if (has_split)
+        slot->turn = 0;
+    if (++slot->turn >= CALM || (slot->turn % LOOKS_APART == 0 &&
+                                 lfma__zone_is_plenty(zone, lfma__owner_figure(&slot->owner, LFMA__SPLITS)))) {
+        slot->turn = 0;
         lfma__cache_ease(pool);
+    }
 }

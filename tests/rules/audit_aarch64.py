@@ -46,7 +46,8 @@ class Operation:
         self.returns, self.name, self.verb, self.order, self.parameters = match.groups()
         self.lines = range(text.count("\n", 0, match.start()) + 1, text.count("\n", 0, match.end()) + 2)
         self.acquires, self.releases = ORDERS[self.order]
-        self.is_rmw = self.verb not in ("load", "store")
+        # What a word's one writer does is a load and a store.
+        self.is_rmw = self.verb not in ("load", "store") and not self.verb.startswith("own_")
         self.is_plain = not self.is_rmw and self.order == "relaxed"
 
     def probes(self):

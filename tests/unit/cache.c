@@ -220,6 +220,23 @@ Test(cache, pressure_ends)
     }
 }
 
+/* Also where nothing but pages is used: then large blocks stay scarce, but nobody asks for them. */
+Test(cache, pressure_ends_among_pages)
+{
+    static char *blocks[1024];
+    lfma_arena *const arena = ARENA(.pages = 1024, .caches = true);
+    void *none = NULL;
+    REQUIRE(take_pages(arena, NULL, blocks, 1024) == 1024, "the whole arena");
+    REQUIRE_CODE(lfma_try_alloc(arena, 1, 0, &none), LFMA_E_NOMEM);
+    free_pages(arena, NULL, blocks, 0, 1024);
+    REQUIRE(lfma__cache_is_pressed(&arena->pool), "no pressure");
+    for (unsigned n = 0; n < 1100; n++)
+        free_pages(arena, NULL, blocks, 0, take_pages(arena, NULL, blocks, 1));
+    REQUIRE(!lfma__cache_is_pressed(&arena->pool), "pressure for ever");
+    REQUIRE_CODE(lfma_cache_flush(arena, NULL), LFMA_OK);
+    close_fresh(arena);
+}
+
 /* NOMEM is said after the own cache has given back, of blocks of any order that it kept. */
 Test(cache, no_refusal_while_the_own_cache_could_serve)
 {
