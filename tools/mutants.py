@@ -144,7 +144,8 @@ OTHER_WAYS = [
     ("explore", EXPLORE, ["--bound", "1", "--first", *CACHES]),
     *((f"unit/{name}", f"tests/test_{name}", ["--tap"]) for name in
       ("table", "zone", "races", "coalesce", "maintenance", "budget", "arena", "validate", "word", "misuse",
-       "invalid", "steps", "cost", "config")),
+       "invalid", "steps", "cost", "config", "cache", "cache_frees", "cache_cost",
+       "cache_threads", "cache_model")),
     *WEAK_WAYS,
     ("explore", EXPLORE, ["--bound", "2", "--first", "arena"]),
     ("unit/placement", "tests/test_placement", ["--tap"]),
