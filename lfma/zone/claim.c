@@ -58,15 +58,12 @@ static inline uint64_t claim_exact(lfma__zone *zone, unsigned order, uint32_t ho
     return page;
 }
 
-/* Take back the marks of blocks of one slice, of an order below 6, word by word. */
 static void mark_claimed_bits(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
 {
-    lfma__a64 *const words = &lfma__zone_page_map(zone)[slice << order];
-    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
-    for (unsigned i = 0; bits; i++, bits = blocks < LFMA__WORD_BITS ? bits >> blocks : 0) {
-        const uint64_t mask = lfma__word_widen(bits & lfma__word_mask(0, blocks), order);
-        if (mask)
-            (void)lfma__a64_and_release(&words[i], ~mask); /* E4.release: as in mark_claimed */
+    for (unsigned i = 0; i < 1u << order; i++) {
+        const uint64_t marks = lfma__zone_marks(order, bits, i);
+        if (marks) /* E4.release: as in mark_claimed */
+            (void)lfma__a64_and_release(&lfma__zone_page_map(zone)[(slice << order) + i], ~marks);
     }
 }
 

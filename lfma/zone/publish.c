@@ -24,20 +24,22 @@ uint64_t lfma__zone_block_of(lfma__zone *zone, uint64_t page)
     return LFMA__NONE;
 }
 
+unsigned lfma__state_take(lfma__a8 *states, uint64_t page)
+{
+    return lfma__a8_exchange_relaxed(&states[page], 0); /* E0: the winner's publish (E1) orders the rest */
+}
+
 LFMA_COLD int lfma__zone_why_not(lfma__zone *zone, uint64_t page)
 {
     return lfma__zone_block_of(zone, page) != LFMA__NONE ? LFMA_E_INNER : LFMA_E_DOUBLE_FREE;
 }
 
-/* Mark the pages of blocks of one slice, of an order below 6, word by word. */
 static void mark_free(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
 {
-    lfma__a64 *const words = &lfma__zone_page_map(zone)[slice << order];
-    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
-    for (unsigned i = 0; bits; i++, bits = blocks < LFMA__WORD_BITS ? bits >> blocks : 0) {
-        const uint64_t mask = lfma__word_widen(bits & lfma__word_mask(0, blocks), order);
-        if (mask)
-            (void)lfma__a64_or_relaxed(&words[i], mask); /* E0: as in lfma__zone_publish */
+    for (unsigned i = 0; i < 1u << order; i++) {
+        const uint64_t marks = lfma__zone_marks(order, bits, i);
+        if (marks) /* E0: as in lfma__zone_publish */
+            (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[(slice << order) + i], marks);
     }
 }
 

@@ -80,6 +80,14 @@ static inline lfma__a64 *lfma__zone_page_map(lfma__zone *zone)
     return (lfma__a64 *)(void *)((char *)zone + zone->page_map_offset);
 }
 
+/* The marks of blocks of one slice, of an order below 6, in word i of the 2^order words of the page map that it
+ * spans. */
+static inline uint64_t lfma__zone_marks(unsigned order, uint64_t bits, unsigned i)
+{
+    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
+    return lfma__word_widen(bits >> i * blocks & lfma__word_mask(0, blocks), order);
+}
+
 static inline lfma__a8 *lfma__zone_states(lfma__zone *zone)
 {
     return (lfma__a8 *)(void *)((char *)zone + zone->states_offset);
@@ -129,10 +137,7 @@ static inline void lfma__state_clear(lfma__a8 *states, uint64_t page)
 }
 
 /* The same for hardened arenas: of several frees that race one gets the state, the others 0. */
-static inline unsigned lfma__state_take(lfma__a8 *states, uint64_t page)
-{
-    return lfma__a8_exchange_relaxed(&states[page], 0); /* E0: the winner's publish (E1) orders the rest */
-}
+unsigned lfma__state_take(lfma__a8 *states, uint64_t page);
 
 /* -------------------------------------------------------------------- allocate (claim.c), free (publish.c) */
 

@@ -246,6 +246,12 @@ static bool is_in_flight(void)
 static uint64_t published[MAP_WORDS], unraised[EXPLORE_ACTORS][MAP_WORDS];
 static uint64_t raised; /* the sum of all owner words */
 
+/* An actor that splits or joins; and, once it has claimed something for that, holds blocks that are in no bitmap. */
+static struct flight {
+    bool begun;
+    bool holds;
+} flights[EXPLORE_ACTORS];
+
 static void read_tables(uint64_t *pages)
 {
     lfma__zone *const zone = lfma__arena_zone(world.arena, 0);
@@ -274,8 +280,12 @@ static void note_published(void)
     uint64_t now[MAP_WORDS];
     const uint64_t sum = sum_of_words();
     uint64_t *const mine = unraised[explore_actor()];
+    struct flight *const flight = &flights[explore_actor()];
     read_tables(now);
+    if (sum - raised == LFMA__IN_FLIGHT_ONE || sum - raised == LFMA__VERSION_ONE - LFMA__IN_FLIGHT_ONE)
+        *flight = (struct flight){ .begun = sum - raised == LFMA__IN_FLIGHT_ONE };
     for (unsigned word = 0; word < MAP_WORDS; word++) {
+        flight->holds = flight->holds || (flight->begun && (published[word] & ~now[word]));
         mine[word] = sum == raised ? mine[word] | (now[word] & ~published[word]) : 0;
         for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
             unraised[i][word] &= now[word];
@@ -304,6 +314,15 @@ static bool published_run(unsigned order)
     return any || (order <= 7 && (sure[0] & sure[1]) == LFMA__WORD_FULL);
 }
 
+static bool flies_with_blocks(void)
+{
+    for (unsigned i = 0; i < EXPLORE_ACTORS; i++) {
+        if (flights[i].holds)
+            return true;
+    }
+    return false;
+}
+
 /*
  * Is there surely a run of the order that no caller holds? For the least order: more pages than callers hold, with
  * what running allocations may have taken already, and frees not yet given back; blocks in flight count as free. For
@@ -312,7 +331,7 @@ static bool published_run(unsigned order)
 static bool has_run(unsigned order)
 {
     if (world.shape->cache_pages)
-        return published_run(order) || is_in_flight();
+        return published_run(order) || flies_with_blocks();
     size_t taken = pages_held;
     for (unsigned i = 0; i < EXPLORE_ACTORS; i++)
         taken += calls[i].running && calls[i].takes ? (size_t)1 << calls[i].order : 0;
@@ -345,6 +364,7 @@ void world_reset(void)
     memcpy(world.arena, snapshot, snapshot_bytes);
     memset(calls, 0, sizeof calls);
     memset(unraised, 0, sizeof unraised);
+    memset(flights, 0, sizeof flights);
     raised = sum_of_words();
     if (world.shape->cache_pages)
         read_tables(published);
@@ -424,6 +444,7 @@ uint64_t world_digest(void)
     for (unsigned i = 0; i < EXPLORE_ACTORS; i++) {
         for (unsigned word = 0; word < MAP_WORDS; word++)
             digest ^= explore_mix(i + 1 + EXPLORE_ACTORS * word, unraised[i][word]);
+        digest = explore_mix(digest, (unsigned)flights[i].begun | (unsigned)flights[i].holds << 1);
         digest = explore_mix(digest, (unsigned)calls[i].running | (unsigned)calls[i].takes << 1 |
                                          (unsigned)calls[i].was_without << 2 | calls[i].order << 3);
     }
