@@ -99,7 +99,7 @@ CHANGES = [
     ("states not cleared when gathered", "cache/gather.c",
      "    if (!pool->hardened)\n        lfma__state_clear(pool->row.states, page);\n", ""),
     ("states not restored when published", "cache/gather.c",
-     "    restore_states(pool, order, first, bits | more);\n", "    (void)restore_states;\n"),
+     "    lfma__cache_set_states(pool, order, first, bits | more);", "    ;"),
     ("no drain before the proof", "arena/alloc.c",
      "if (lfma__cache_drain(&r->arena->pool, r->slot) + lfma__arena_drain_orphans(r->arena) > 0)",
      "if (lfma__arena_drain_orphans(r->arena) > 0)"),

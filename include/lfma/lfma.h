@@ -122,8 +122,7 @@ typedef struct lfma_arena_config {
  *
  * Reserves the address range (not committed: pages of the OS come at first touch) and its metadata, 11.1 bits a
  * page and 4.5 KiB a thread slot (touched as it is used), apart from it. The range starts at a multiple of
- * block_bytes_max, so blocks
- * are aligned to their size.
+ * block_bytes_max, so blocks are aligned to their size.
  * @return 0 · LFMA_E_INVALID (a member is out of range, or they contradict each other) · LFMA_E_OS
  * Makes system calls; O(bytes / block_bytes_max). Not for signal handlers. @since 0.1
  */

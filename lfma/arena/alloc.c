@@ -193,8 +193,8 @@ bool lfma__arena_order(const lfma_arena *arena, size_t bytes, size_t alignment, 
     return true;
 }
 
-static inline int alloc_by(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
-                           unsigned flags, void **ret_block)
+int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
+                      unsigned flags, void **ret_block)
 {
     const struct request request = { arena, slot, home, order, flags };
     uint64_t page;
@@ -209,18 +209,12 @@ static inline int alloc_by(lfma_arena *arena, lfma__slot *slot, uint32_t home, s
     return code;
 }
 
-int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t bytes, unsigned order,
-                      unsigned flags, void **ret_block)
-{
-    return alloc_by(arena, slot, home, bytes, order, flags, ret_block);
-}
-
 /* The whole way; the request is well-formed. */
 static LFMA_NOINLINE int alloc_fully(lfma_arena *arena, size_t bytes, unsigned order, unsigned flags,
                                      void **ret_block)
 {
     const lfma__caller caller = lfma__arena_enter(arena);
-    const int code = alloc_by(arena, caller.slot, lfma__caller_home(caller), bytes, order, flags, ret_block);
+    const int code = lfma__arena_alloc(arena, caller.slot, lfma__caller_home(caller), bytes, order, flags, ret_block);
     lfma__arena_leave(arena, caller);
     return code;
 }

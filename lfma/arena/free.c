@@ -42,7 +42,7 @@ static inline int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
     return lfma__zone_publish(place.zone, &slot->owner, place.page, order);
 }
 
-static inline int free_by(lfma_arena *arena, lfma__slot *slot, const void *block)
+int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block)
 {
     int code = LFMA_OK;
     const uint64_t page = page_of(arena, block, &code);
@@ -52,18 +52,13 @@ static inline int free_by(lfma_arena *arena, lfma__slot *slot, const void *block
     return code;
 }
 
-int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block)
-{
-    return free_by(arena, slot, block);
-}
-
 /* The whole way. */
 static LFMA_NOINLINE int free_fully(lfma_arena *arena, void *block)
 {
     if (!block)
         return LFMA_OK;
     const lfma__caller caller = lfma__arena_enter(arena);
-    const int code = free_by(arena, caller.slot, block);
+    const int code = lfma__arena_free(arena, caller.slot, block);
     lfma__arena_leave(arena, caller);
     return code;
 }

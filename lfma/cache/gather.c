@@ -10,13 +10,6 @@ static bool holds(const lfma__hold *hold, unsigned order, uint64_t page)
     return block < LFMA__WORD_BITS && block << order == from && lfma__hold_all(hold) >> block & 1;
 }
 
-/* For blocks that are published: the states of free blocks that were last allocated at their order (I7). */
-static void restore_states(const lfma__pool *pool, unsigned order, uint64_t first, uint64_t bits)
-{
-    for (; bits && !pool->hardened; bits &= bits - 1)
-        lfma__state_set(pool->row.states, first + ((uint64_t)lfma__ctz64(bits) << order), order);
-}
-
 /* Publish what a hold has, and `more` of its slice besides. Returns what of it was free already. */
 static uint64_t publish(lfma__pool *pool, lfma__slot *slot, unsigned order, unsigned side, uint64_t more)
 {
@@ -25,7 +18,7 @@ static uint64_t publish(lfma__pool *pool, lfma__slot *slot, unsigned order, unsi
     const uint64_t first = lfma__cache_get(&hold->first);
     if ((bits | more) == 0)
         return 0;
-    restore_states(pool, order, first, bits | more);
+    lfma__cache_set_states(pool, order, first, bits | more); /* the line is still this thread's */
     lfma__cache_set(&hold->bits, 0);
     lfma__cache_set(&hold->back, 0);
     hold->room += lfma__popcount64(bits);
@@ -70,7 +63,7 @@ int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint6
     if (lfma__cache_sits_out(give))
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);
     if (lfma__hold_all(give))
-        lfma__cache_served(give, lfma__popcount64(lfma__hold_all(give)));
+        lfma__cache_served(give, lfma__popcount64(lfma__hold_all(give)), LFMA__GIVE_PAYS);
     (void)publish(pool, slot, order, LFMA__GIVE, 0);
     if (lfma__cache_reserve(pool, slot, LFMA__GIVE, order) == 0)
         return lfma__zone_publish(slice.zone, &slot->owner, in_zone, order);

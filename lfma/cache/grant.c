@@ -3,6 +3,7 @@
 
 /* One order reserves at most this part of its thread's grant: many orders are taken ahead, few are gathered. */
 static const unsigned order_part[LFMA__SIDES] = { [LFMA__TAKE] = 6, [LFMA__GIVE] = 2 };
+
 #define LOOKS_APART 64u /* allocations under pressure from one look whether it may end to the next */
 #define CALM 1024u /* and how many without a split end it, though large blocks are scarce: no one asks for them */
 

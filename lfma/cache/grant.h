@@ -16,7 +16,8 @@ unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, 
  * in a fragmented arena or with frees in no order, the order goes without it for a while: twice as long each time
  * in a row.
  */
-#define LFMA__HOLD_PAYS 3u
+#define LFMA__TAKE_PAYS 2u
+#define LFMA__GIVE_PAYS 3u
 #define LFMA__HOLD_FAILED_MOST 5u
 
 static inline bool lfma__cache_sits_out(lfma__hold *hold)
@@ -27,15 +28,26 @@ static inline bool lfma__cache_sits_out(lfma__hold *hold)
     return true;
 }
 
-static inline void lfma__cache_served(lfma__hold *hold, unsigned blocks)
+static inline void lfma__cache_served(lfma__hold *hold, unsigned blocks, unsigned pays)
 {
-    if (blocks >= LFMA__HOLD_PAYS) {
+    if (blocks >= pays) {
         hold->failed = 0;
         return;
     }
     hold->pause = (1u << hold->failed) - 1;
     if (hold->failed < LFMA__HOLD_FAILED_MOST)
         hold->failed++;
+}
+
+/*
+ * Blocks of a slice get the states of free blocks that were last allocated at their order (I7), and of allocated
+ * ones.
+ * Not in hardened arenas: there only what a caller holds has a state.
+ */
+static inline void lfma__cache_set_states(const lfma__pool *pool, unsigned order, uint64_t first, uint64_t bits)
+{
+    for (; bits && !pool->hardened; bits &= bits - 1)
+        lfma__state_set(pool->row.states, first + ((uint64_t)lfma__ctz64(bits) << order), order);
 }
 
 /* An empty hold turns to a slice. */

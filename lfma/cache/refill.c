@@ -2,13 +2,6 @@
 /* From the tables into a cache, and out of it. */
 #include "cache/grant.h"
 
-/* Blocks that will be handed out have their states, so that handing them out is a matter of this thread alone. */
-static void set_states(const lfma__pool *pool, unsigned order, uint64_t first, uint64_t bits)
-{
-    for (; bits; bits &= bits - 1)
-        lfma__state_set(pool->row.states, first + ((uint64_t)lfma__ctz64(bits) << order), order);
-}
-
 /* What was gathered serves as well as what would be claimed, and costs no atomic. */
 static bool reuse_gathered(lfma__slot *slot, unsigned order)
 {
@@ -20,8 +13,8 @@ static bool reuse_gathered(lfma__slot *slot, unsigned order)
     if (blocks == 0)
         return false;
     lfma__cache_release(slot, LFMA__TAKE, order);
-    const unsigned room = blocks +
-                          give->room; /* the reservation goes along, if there is room for it on the other side */
+    /* The reservation goes along, if there is room for it on the other side. */
+    const unsigned room = blocks + give->room;
     const unsigned taken = grant->reserved + ((uint64_t)room << order) <= grant->pages ? room : blocks;
     if (grant->reserved + ((uint64_t)taken << order) > grant->pages)
         return false;
@@ -50,9 +43,8 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
     if (bits == 0)
         return false;
     const uint64_t first = (zone << pool->row.pages_log2) + (index * LFMA__WORD_BITS << order);
-    if (!pool->hardened)
-        set_states(pool, order, first, bits);
-    lfma__cache_served(take, lfma__popcount64(bits) + 1); /* one more than none is worth a line of two sides */
+    lfma__cache_set_states(pool, order, first, bits); /* so that handing them out is a matter of this thread alone */
+    lfma__cache_served(take, lfma__popcount64(bits), LFMA__TAKE_PAYS);
     lfma__cache_begin(take, order, lfma__row_slice(&pool->row, order, first));
     lfma__cache_set(pool->hardened ? &take->back : &take->bits, bits); /* there, a state is a caller's */
     take->room -= lfma__popcount64(bits);

@@ -283,14 +283,6 @@ static void setup_new(void)
     setup(&new_shape);
 }
 
-#define SCENARIO(setup_)                                                                                             \
-    {                                                                                                                \
-        .setup = setup_, .reset = world_reset, .step = world_observe, .digest = world_digest, .check = world_check,  \
-        .name_of = world_name_of                                                                                     \
-    }
-#define FAMILY(states_, ops_)                                                                                        \
-    .states = states_, .state_count = EXPLORE_COUNT(states_), .ops = ops_, .op_count = EXPLORE_COUNT(ops_)
-
 const explore_family arena_family = {
     .name = "arena",
     FAMILY(arena_states, arena_ops),

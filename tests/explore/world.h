@@ -59,4 +59,13 @@ uint64_t world_digest(void);
 const char *world_check(void);
 void world_name_of(const void *cell, char *text, size_t size);
 
+/* What a family of scenarios in this world has in common with the others. */
+#define SCENARIO(setup_)                                                                                             \
+    {                                                                                                                \
+        .setup = setup_, .reset = world_reset, .step = world_observe, .digest = world_digest, .check = world_check,  \
+        .name_of = world_name_of                                                                                     \
+    }
+#define FAMILY(states_, ops_)                                                                                        \
+    .states = states_, .state_count = EXPLORE_COUNT(states_), .ops = ops_, .op_count = EXPLORE_COUNT(ops_)
+
 #endif
