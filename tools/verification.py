@@ -128,7 +128,7 @@ TAIL = """
 ## What the explorer explores
 The library's own code, built over a second implementation of `lfma/base/atomic.h`: threads are coroutines, each
 access of a cell that threads share is a choice of who goes on. Families: the free table by itself; arenas of single
-pages, of words of the page bitmap, and of groups of 64 words; thread numbers; threads that come new. In each, all
+pages, of words of the page map, and of groups of 64 words; thread numbers; threads that come new. In each, all
 pairs of operations from each edge state, the pairs with a third thread, operations interrupted at every atomic by
 another one as by a signal handler, and threads killed at every atomic.
 

@@ -172,7 +172,7 @@ LFMA_API LFMA_MUST_CHECK void *lfma_alloc(lfma_arena *arena, size_t bytes);
  *     before it was joined; what was joined stays joined; call again.
  *   LFMA_E_AGAIN: other threads moved blocks throughout a bounded number of looks; nothing was proved; call again.
  * Lock-free. O(search words) while a block of the size or larger is found; else coalesces within the arena's budget
- * and, before it fails, reads the page bitmap, at most 32 times, as a rule once: O(pages / 64). @since 0.1
+ * and, before it fails, reads the page map, at most 32 times, as a rule once: O(pages / 64). @since 0.1
  */
 LFMA_API LFMA_MUST_CHECK int lfma_try_alloc(lfma_arena *arena, size_t bytes, unsigned flags, void **ret_block);
 

@@ -2,6 +2,8 @@
 /* From a cache to the tables. */
 #include "cache/grant.h"
 
+#define STATES_A_LINE_LOG2 6u /* blocks below this order share a line of states */
+
 /* Is a block among those of a hold? */
 static bool holds(const lfma__hold *hold, unsigned order, uint64_t page)
 {
@@ -43,7 +45,7 @@ static void drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
  */
 static bool is_worth_keeping(const lfma__slot *slot, unsigned order)
 {
-    return order < LFMA__ORDER_IMPLIED || slot->grants[LFMA__TAKE].is_user;
+    return order < STATES_A_LINE_LOG2 || slot->grants[LFMA__TAKE].is_user;
 }
 
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page)

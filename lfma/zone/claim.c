@@ -12,15 +12,6 @@ static uint64_t start_slice(lfma__table table, uint32_t home)
     return (fraction * table.slice_count) >> 32;
 }
 
-static inline void mark_claimed(lfma__zone *zone, uint64_t page, unsigned order)
-{
-    if (order >= LFMA__ORDER_IMPLIED)
-        return;
-    const uint64_t mask = lfma__word_mask((unsigned)(page % LFMA__WORD_BITS), 1u << order);
-    /* E4.release: who reads these zeros sees the owner words written before the claim. */
-    (void)lfma__a64_and_release(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS], ~mask);
-}
-
 static inline void mark_allocated(lfma__zone *zone, uint64_t page, unsigned order)
 {
     LFMA_ASSERT(page + ((uint64_t)1 << order) <= zone->pages);
@@ -30,14 +21,6 @@ static inline void mark_allocated(lfma__zone *zone, uint64_t page, unsigned orde
 void lfma__zone_hand_out(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned from, unsigned order)
 {
     LFMA_ASSERT(from >= order && page % ((uint64_t)1 << from) == 0);
-    if (from < LFMA__ORDER_IMPLIED) {
-        mark_claimed(zone, page, order); /* the rest stays marked: it is published below */
-    } else if (order < LFMA__ORDER_IMPLIED) {
-        /* Halves below order 6 lie in the block's first word: mark them all at once, before they are published. */
-        const unsigned kept = 1u << order;
-        (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS],
-                                   ~lfma__word_mask(0, kept)); /* E0: in flight until lfma__owner_end (E3) */
-    }
     for (unsigned half = from; half-- > order;)
         (void)lfma__table_publish(lfma__zone_table(zone, half), (page >> half) + 1);
     lfma__owner_end(owner);
@@ -53,18 +36,8 @@ static inline uint64_t claim_exact(lfma__zone *zone, unsigned order, uint32_t ho
     if (LFMA_UNLIKELY(block == LFMA__NONE))
         return LFMA__NONE;
     const uint64_t page = block << order;
-    mark_claimed(zone, page, order);
     mark_allocated(zone, page, order);
     return page;
-}
-
-static void mark_claimed_bits(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
-{
-    for (unsigned i = 0; i < 1u << order; i++) {
-        const uint64_t marks = lfma__zone_marks(order, bits, i);
-        if (marks) /* E4.release: as in mark_claimed */
-            (void)lfma__a64_and_release(&lfma__zone_page_map(zone)[(slice << order) + i], ~marks);
-    }
 }
 
 uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice)
@@ -72,10 +45,7 @@ uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, 
     if (LFMA_UNLIKELY(order > zone->order_max)) /* the last zone may be smaller */
         return 0;
     const lfma__table table = lfma__zone_table(zone, order);
-    const uint64_t bits = lfma__table_claim_some(table, start_slice(table, home), count, ret_slice);
-    if (bits && order < LFMA__ORDER_IMPLIED)
-        mark_claimed_bits(zone, order, *ret_slice, bits);
-    return bits;
+    return lfma__table_claim_some(table, start_slice(table, home), count, ret_slice);
 }
 
 /* No block of the order was found: make one by joining smaller ones, or split a larger one. */

@@ -5,11 +5,11 @@
  *
  * Orders are taken six at a time, for one word shows 64 units of 2^base pages, and six doublings fill it:
  *
- *     level 0   base 0    a word of the page bitmap: 64 pages       joins orders 0–5 into 1–6
+ *     level 0   base 0    a word of the page map: 64 pages          joins orders 0–5 into 1–6
  *     level 1   base 6    a group of 64 words: 4,096 pages          joins orders 6–11 into 7–12
  *     level 2   base 12   …
  *
- * The walk visits each word of the page bitmap, and each group of a higher level right after the last word in it:
+ * The walk visits each word of the page map, and each group of a higher level right after the last word in it:
  * when a group is visited, all that is below it has been joined. A position is (word, level); the cursor holds one,
  * so that even a budget of one step moves on.
  *
@@ -48,7 +48,8 @@ void lfma__zone_read_group(lfma__zone *zone, unsigned base, uint64_t group, lfma
         /* E4.acquire: who sees a block gone sees the owner word of the thread that took it (the survey needs it). */
         const uint64_t slice = lfma__a64_load_acquire(&table.slices[slice_of(group, i)]);
         ret_group->bits[i] = (slice >> shift_of(group, i)) & lfma__word_mask(0, LFMA__WORD_BITS >> i);
-        ret_group->units |= lfma__word_widen(ret_group->bits[i], i);
+        if (ret_group->bits[i])
+            ret_group->units |= lfma__word_widen(ret_group->bits[i], i);
     }
 }
 
@@ -100,10 +101,6 @@ static bool join_run(lfma__zone *zone, unsigned base, uint64_t group, const lfma
         join->conflicts++;
         return false;
     }
-    if (order == LFMA__ORDER_IMPLIED) {
-        /* From here on the block's own bit marks its pages (I3). E4.release, as for every mark taken back. */
-        (void)lfma__a64_and_release(&lfma__zone_page_map(zone)[block], 0);
-    }
     join->joined++;
     if (order > join->order_max)
         join->order_max = order;
@@ -135,15 +132,10 @@ static void tidy_group(lfma__zone *zone, unsigned level, uint64_t group)
 static bool join_group(lfma__zone *zone, unsigned level, uint64_t group, lfma__join *join)
 {
     const unsigned base = level * LFMA__WORD_LOG2;
-    if (level == 0) {
-        /* No two buddies marked free: nothing to join, and five slices not read. E0: only a reason to look closer. */
-        const uint64_t marked = lfma__a64_load_relaxed(&lfma__zone_page_map(zone)[group]);
-        if (lfma__word_runs(marked, 1) == 0)
-            return false;
-    }
-
     lfma__group seen;
     lfma__zone_read_group(zone, base, group, &seen);
+    if (lfma__word_runs(seen.units, 1) == 0)
+        return false; /* no two buddies are free */
     const unsigned room = zone->order_max - base;
     uint64_t done = 0;
     for (unsigned log2_units = room < LFMA__WORD_LOG2 ? room : LFMA__WORD_LOG2; log2_units > 0; log2_units--) {

@@ -23,7 +23,6 @@ void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max)
                         .levels = (order_max + LFMA__WORD_LOG2 - 1) / LFMA__WORD_LOG2,
                         .page_words = lfma__words_for(pages) };
     uint64_t offset = lfma__round_up(sizeof zone, LFMA_LINE_BYTES);
-    zone.page_map_offset = take(&offset, zone.page_words * sizeof(lfma__a64));
     for (unsigned order = 0; order <= order_max; order++) {
         const uint64_t slices = lfma__words_for(pages >> order);
         const uint64_t search_words = lfma__words_for(slices);
@@ -37,18 +36,6 @@ void lfma__zone_layout(lfma__zone *ret_zone, uint64_t pages, unsigned order_max)
     *ret_zone = zone;
 }
 
-static void mark_free(lfma__zone *zone, uint64_t page, uint64_t count)
-{
-    while (count > 0) {
-        const unsigned bit = (unsigned)(page % LFMA__WORD_BITS);
-        const unsigned n = count < LFMA__WORD_BITS - bit ? (unsigned)count : LFMA__WORD_BITS - bit;
-        lfma__a64 *const word = &lfma__zone_page_map(zone)[page / LFMA__WORD_BITS];
-        (void)lfma__a64_or_relaxed(word, lfma__word_mask(bit, n)); /* E0: not shared yet */
-        page += n;
-        count -= n;
-    }
-}
-
 void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
 {
     *zone = *layout;
@@ -57,10 +44,7 @@ void lfma__zone_init(lfma__zone *zone, const lfma__zone *layout)
         const uint64_t blocks = (zone->pages - page) >> order;
         if (blocks == 0)
             continue;
-        const lfma__table table = lfma__zone_table(zone, order);
-        if (order < LFMA__ORDER_IMPLIED)
-            mark_free(zone, page, blocks << order);
-        lfma__table_fill(table, page >> order, blocks);
+        lfma__table_fill(lfma__zone_table(zone, order), page >> order, blocks);
         page += blocks << order;
     }
     LFMA_ASSERT(page == zone->pages);

@@ -59,12 +59,6 @@ static unsigned join_slice(lfma__zone *zone, lfma__owner *owner, unsigned order,
     }
     if (joined) {
         lfma__zone_clear_states(zone, order, slice, joined | joined << 1);
-        if (order + 1 == LFMA__ORDER_IMPLIED) {
-            /* A pair is a word of the page bitmap, from here on marked by the block's own bit (I3). E4.release. */
-            for (uint64_t rest = joined; rest; rest &= rest - 1)
-                (void)lfma__a64_and_release(
-                    &lfma__zone_page_map(zone)[(slice * LFMA__WORD_BITS + lfma__ctz64(rest)) / 2], 0);
-        }
         (void)lfma__table_publish_bits(lfma__zone_table(zone, order + 1), slice / 2,
                                        lfma__word_halve(joined) << slice % 2 * (LFMA__WORD_BITS / 2));
     }

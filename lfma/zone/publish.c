@@ -34,19 +34,8 @@ LFMA_COLD int lfma__zone_why_not(lfma__zone *zone, uint64_t page)
     return lfma__zone_block_of(zone, page) != LFMA__NONE ? LFMA_E_INNER : LFMA_E_DOUBLE_FREE;
 }
 
-static void mark_free(lfma__zone *zone, unsigned order, uint64_t slice, uint64_t bits)
-{
-    for (unsigned i = 0; i < 1u << order; i++) {
-        const uint64_t marks = lfma__zone_marks(order, bits, i);
-        if (marks) /* E0: as in lfma__zone_publish */
-            (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[(slice << order) + i], marks);
-    }
-}
-
 uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice, uint64_t bits)
 {
-    if (order < LFMA__ORDER_IMPLIED)
-        mark_free(zone, order, slice, bits);
     const uint64_t before = lfma__table_publish_bits(lfma__zone_table(zone, order), slice, bits);
     lfma__owner_raise(owner);
     return before & bits;
@@ -54,11 +43,6 @@ uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned 
 
 int lfma__zone_publish(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsigned order)
 {
-    if (order < LFMA__ORDER_IMPLIED) {
-        const uint64_t mask = lfma__word_mask((unsigned)(page % LFMA__WORD_BITS), 1u << order);
-        /* E0: a mark ahead of its block harms nobody; lfma__owner_raise (E3) carries it. */
-        (void)lfma__a64_or_relaxed(&lfma__zone_page_map(zone)[page / LFMA__WORD_BITS], mask);
-    }
     if (LFMA_UNLIKELY(lfma__table_publish(lfma__zone_table(zone, order), page >> order)))
         return LFMA_E_DOUBLE_FREE; /* it was free; of racing frees this one came second */
     lfma__owner_raise(owner);

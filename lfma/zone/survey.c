@@ -41,6 +41,29 @@ static void find_run(struct run_finder *finder, uint64_t index, uint64_t word)
         finder->found = true;
 }
 
+/*
+ * The words of the page map in a group of 64, from the tables of orders 0–5; a word's bit in `covered` says that a
+ * larger block covers it. Each slice is read once, and most are empty when somebody asks why nothing was found.
+ */
+static void read_words(lfma__zone *zone, uint64_t group, uint64_t covered, uint64_t words[LFMA__WORD_BITS])
+{
+    for (unsigned i = 0; i < LFMA__WORD_BITS; i++)
+        words[i] = covered >> i & 1 ? LFMA__WORD_FULL : 0;
+    for (unsigned order = 0; order < LFMA__WORD_LOG2 && order <= zone->order_max; order++) {
+        const lfma__table table = lfma__zone_table(zone, order);
+        const unsigned blocks = LFMA__WORD_BITS >> order; /* a word, and slices a group */
+        const uint64_t first = group * blocks;
+        for (unsigned s = 0; s < blocks && first + s < table.slice_count; s++) {
+            const uint64_t slice = lfma__a64_load_acquire(&table.slices[first + s]); /* E4.acquire */
+            if (slice == 0)
+                continue;
+            for (unsigned i = 0; i < 1u << order; i++)
+                words[(s << order) + i] |=
+                    lfma__word_widen(slice >> i * blocks & lfma__word_mask(0, blocks), order);
+        }
+    }
+}
+
 void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey)
 {
     struct run_finder finder = { .in_word = order, .words = 0 };
@@ -54,20 +77,15 @@ void lfma__zone_survey(lfma__zone *zone, unsigned order, lfma__survey *survey)
             break;
         const uint64_t first_word = group * LFMA__WORD_BITS;
         const uint64_t left = zone->page_words - first_word;
-        const uint64_t words = left < LFMA__WORD_BITS ? left : LFMA__WORD_BITS;
-        /* Words that are marked by larger blocks (I3): 1 bit a word. */
-        uint64_t implied = LFMA__WORD_FULL;
-        if (!covered(zone, first_word * LFMA__WORD_BITS, 2 * LFMA__WORD_LOG2)) {
-            lfma__group seen;
-            lfma__zone_read_group(zone, LFMA__ORDER_IMPLIED, group, &seen);
-            implied = seen.units;
-        }
-        for (uint64_t i = 0; i < words; i++) {
-            const uint64_t stored = lfma__a64_load_acquire(
-                &lfma__zone_page_map(zone)[first_word + i]); /* E4.acquire */
-            const uint64_t word = implied >> i & 1 ? LFMA__WORD_FULL : stored;
-            survey->pages_free += lfma__popcount64(word);
-            find_run(&finder, first_word + i, word);
+        const uint64_t count = left < LFMA__WORD_BITS ? left : LFMA__WORD_BITS;
+        lfma__group larger = { .units = LFMA__WORD_FULL };
+        if (!covered(zone, first_word * LFMA__WORD_BITS, 2 * LFMA__WORD_LOG2))
+            lfma__zone_read_group(zone, LFMA__WORD_LOG2, group, &larger);
+        uint64_t words[LFMA__WORD_BITS];
+        read_words(zone, group, larger.units, words);
+        for (uint64_t i = 0; i < count; i++) {
+            survey->pages_free += lfma__popcount64(words[i]);
+            find_run(&finder, first_word + i, words[i]);
         }
     }
     survey->has_run = survey->has_run || finder.found;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room `zone`: one LFMA, as in the paper: a page bitmap, a free table (block bitmap + search bitmap) for each
- * order, block states, and a coalescer with its cursor.
+ * Room `zone`: one LFMA: a free table (block bitmap + search bitmap) for each order, block states, and a coalescer
+ * with its cursor. The paper's first level, the page bitmap, is not stored: it is a view over the block bitmaps.
  *
- *     header | page bitmap | order 0: summary, search, slices | order 1: … | order max: … | block states
+ *     header | order 0: summary, search, slices | order 1: … | order max: … | block states
  *     ^ all tables start on lines of their own; offsets from the header, no pointers
  *
  * I1  Each page is, at any instant, in exactly one of: one free block, one allocated block, one operation in flight.
  * I2  Only the thread whose atomic turned a block's bit from 1 to 0 owns the block (table.h, T1).
- * I3  The pages of free blocks are marked in the page map, and at rest no others are. Blocks of 2^6 pages or more
- *     fill whole words: their pages are marked by the block's own bit; the page bitmap stores the smaller ones. A
- *     stored bit is set before its block is published and cleared after it is claimed. The map grants nothing.
+ * I3  A page is marked in the page map iff it lies in a free block: a block's own bit marks all of its pages. So
+ *     there are no two bitmaps that must agree, and a claim and a publish write one word (docs/decisions/0002). Read
+ *     while blocks move, the map shows each block at an instant of its own. It grants nothing.
  * I4  Search bits: table.h, T2.
  * I5  Nothing in here touches the memory that is handed out: a zone manages page numbers.
  * I6  At rest lfma__zone_validate() proves I1–I4 and I7 by walking everything.
@@ -34,20 +34,16 @@
 
 #define LFMA__ZONE_PAGES_MAX ((uint64_t)1 << (LFMA_ORDERS - 1))
 
-/* Orders from this one on fill whole words of the page bitmap: their marks are implied (I3). */
-#define LFMA__ORDER_IMPLIED LFMA__WORD_LOG2
-
 /* A block state: 0, or this flag and the order (I7). */
 #define LFMA__STATE_ALLOCATED 0x80u
 #define LFMA__STATE_ORDER 0x1Fu
 
 typedef struct lfma__zone {
     uint64_t pages;
-    uint32_t order_max; /* the largest order with room for a whole block */
-    uint32_t levels;    /* levels of coalescing: orders 0–6, 6–12, … */
-    uint64_t page_words;
-    uint64_t bytes; /* header, tables and states */
-    uint64_t page_map_offset;
+    uint32_t order_max;  /* the largest order with room for a whole block */
+    uint32_t levels;     /* levels of coalescing: orders 0–6, 6–12, … */
+    uint64_t page_words; /* of the page map */
+    uint64_t bytes;      /* header, tables and states */
     uint64_t states_offset;
     uint64_t search_offset[LFMA_ORDERS];
     uint64_t slices_offset[LFMA_ORDERS];
@@ -73,19 +69,6 @@ static inline lfma__table lfma__zone_table(lfma__zone *zone, unsigned order)
                           .search = (lfma__a64 *)(void *)(base + zone->search_offset[order]),
                           .slices = (lfma__a64 *)(void *)(base + zone->slices_offset[order]),
                           .slice_count = lfma__words_for(zone->pages >> order) };
-}
-
-static inline lfma__a64 *lfma__zone_page_map(lfma__zone *zone)
-{
-    return (lfma__a64 *)(void *)((char *)zone + zone->page_map_offset);
-}
-
-/* The marks of blocks of one slice, of an order below 6, in word i of the 2^order words of the page map that it
- * spans. */
-static inline uint64_t lfma__zone_marks(unsigned order, uint64_t bits, unsigned i)
-{
-    const unsigned blocks = LFMA__WORD_BITS >> order; /* a word */
-    return lfma__word_widen(bits >> i * blocks & lfma__word_mask(0, blocks), order);
 }
 
 static inline lfma__a8 *lfma__zone_states(lfma__zone *zone)
@@ -166,15 +149,14 @@ int lfma__zone_publish(lfma__zone *zone, lfma__owner *owner, uint64_t page, unsi
 int lfma__zone_why_not(lfma__zone *zone, uint64_t page);
 
 /*
- * Publish blocks of one slice by one atomic (and one for each word of the page bitmap, for orders below 6). Returns
- * those that were free already: of frees that raced.
+ * Publish blocks of one slice by one atomic. Returns those that were free already: of frees that raced.
  */
 uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice, uint64_t bits);
 
 /*
- * Claim up to `count` blocks, the lowest of the first hinted slice from the thread's home on, by one atomic (and one
- * for each word of the page bitmap, for orders below 6). Returns their bits, and *ret_slice; 0 if no hint was
- * right at once. The claimer keeps them: their states are those of free blocks.
+ * Claim up to `count` blocks of one slice, the lowest of the first hinted one from the thread's home on, by one
+ * atomic. Returns their bits, and *ret_slice; 0 if no hint was right. The claimer keeps them: their states are those
+ * of free blocks.
  */
 uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice);
 

@@ -3,7 +3,7 @@
  * Scenarios over whole arenas, of the public operations, from states at an edge:
  *
  *     arena     128 pages, two words of the map: single pages come and go, and are joined
- *     words     256 pages: blocks of half a word and more, whose marks are stored, implied, or change between both
+ *     words     256 pages: blocks of half a word of the page map and more
  *     scarce    4,096 pages, of which so few are free that buddies are joined before a split
  *     game-6    eight blocks of a word, which never are larger or smaller than that, but joined and split
  *     game-12   the same with four blocks of 64 words, which cover whole groups of the map

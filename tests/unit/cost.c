@@ -19,7 +19,7 @@
 #define FILL_MEAN_MOST 64u   /* mean of an allocation while an arena fills, in each tenth of it */
 #define STEADY_MEAN_MOST 32u /* mean at a steady fill */
 #define FAILURE_MOST 300u    /* of a failure, and for each word of the page map … */
-#define FAILURE_WORD_MOST 3u
+#define FAILURE_WORD_MOST 9u /* six in a walk, two or three in a survey */
 
 static void *blocks[PAGES_MAX];
 

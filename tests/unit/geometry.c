@@ -18,7 +18,6 @@ static void mark_used(const lfma__zone *z, unsigned char *used)
 {
     memset(used, 0, (size_t)z->bytes);
     memset(used, 1, sizeof *z);
-    memset(used + z->page_map_offset, 1, (size_t)z->page_words * 8);
     memset(used + z->states_offset, 1, (size_t)z->pages);
     for (unsigned order = 0; order <= z->order_max; order++) {
         const size_t slices = (size_t)lfma__words_for(z->pages >> order);

@@ -24,7 +24,7 @@ struct kind {
 struct scene {
     lfma_arena *arena, *other;
     char *base;
-    char *one, *eight, *implied, *filler; /* live blocks of 1, 8 and 64 pages; a page of filling */
+    char *one, *eight, *word, *filler; /* live blocks of 1, 8 and 64 pages; a page of filling */
     char *freed, *resplit, *joined, *tail, *never;
     char *other_block, *heap;
     struct kind kinds[1400];
@@ -67,7 +67,7 @@ static void open_scene(struct scene *s, uint32_t flags)
     REQUIRE_CODE(lfma_free(s->arena, s->joined), LFMA_OK);
     REQUIRE(arena_join_all(s->arena), "joined");
 
-    s->implied = take(s->arena, 64);
+    s->word = take(s->arena, 64);
     /* A block of 16 freed and split again: its start and its tail. */
     s->resplit = take(s->arena, 16);
     REQUIRE_CODE(lfma_free(s->arena, s->resplit), LFMA_OK);
@@ -129,11 +129,11 @@ static void add_inner(struct scene *s)
     for (size_t i = 1; i < 8; i++)
         add(s, "inside a block of 8", s->eight + i * PAGE, LFMA_E_INNER, 0, s->eight);
     for (size_t i = 1; i < 64; i++)
-        add(s, "inside a block of 64", s->implied + i * PAGE, LFMA_E_INNER, 0, s->implied);
+        add(s, "inside a block of 64", s->word + i * PAGE, LFMA_E_INNER, 0, s->word);
     for (size_t i = 1; i < PAGE; i++)
         add(s, "inside a page", s->one + i, LFMA_E_UNALIGNED, 0, s->one);
     for (size_t i = 1; i < PAGE; i += 15)
-        add(s, "inside a block's last page", s->implied + 63 * PAGE + i, LFMA_E_UNALIGNED, 0, s->implied);
+        add(s, "inside a block's last page", s->word + 63 * PAGE + i, LFMA_E_UNALIGNED, 0, s->word);
     add(s, "the last byte of a block", s->eight + 8 * PAGE - 1, LFMA_E_UNALIGNED, 0, s->eight);
     add(s, "the last byte of a page's block", s->one + PAGE - 1, LFMA_E_UNALIGNED, 0, s->one);
     add(s, "8 in", s->eight + 8, LFMA_E_UNALIGNED, 0, s->eight);

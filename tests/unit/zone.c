@@ -13,7 +13,6 @@ static unsigned list_tables(const lfma__zone *z, struct interval *ret)
 {
     unsigned n = 0;
     ret[n++] = (struct interval){ 0, sizeof *z };
-    ret[n++] = (struct interval){ z->page_map_offset, z->page_map_offset + z->page_words * 8 };
     for (unsigned order = 0; order <= z->order_max; order++) {
         const uint64_t slices = lfma__words_for(z->pages >> order);
         ret[n++] = (struct interval){ z->search_offset[order],
@@ -36,7 +35,7 @@ static void check_layout(uint64_t pages, unsigned order_max)
     REQUIRE(z.order_max == order_max || (uint64_t)2 << z.order_max > pages, "no lower than need be: %" PRIu64, pages);
     REQUIRE(z.pages == pages && z.page_words == (pages + 63) / 64, "%" PRIu64, pages);
 
-    struct interval tables[3 + 3 * LFMA_ORDERS];
+    struct interval tables[2 + 3 * LFMA_ORDERS];
     const unsigned count = list_tables(&z, tables);
     uint64_t last = 0;
     for (unsigned i = 0; i < count; i++) {
