@@ -25,15 +25,15 @@ static const struct expectation {
     unsigned locked;
     unsigned batch; /* 0: an arena without caches; else with, and so many blocks are out at a time */
 } expectations[] = {
-    { "allocate, order 0: the claim and its mark", ALLOC, 0, 0, 2, 0 },
-    { "allocate, order 5: the claim and its mark", ALLOC, 5, 0, 2, 0 },
+    { "allocate, order 0: the claim", ALLOC, 0, 0, 1, 0 },
+    { "allocate, order 5: the claim", ALLOC, 5, 0, 1, 0 },
     { "allocate, order 6: the claim", ALLOC, 6, 0, 1, 0 },
     { "allocate, order 9: the claim", ALLOC, 9, 0, 1, 0 },
-    { "free, order 0: the mark and the publish", FREE, 0, 0, 2, 0 },
-    { "free, order 5: the mark and the publish", FREE, 5, 0, 2, 0 },
+    { "free, order 0: the publish", FREE, 0, 0, 1, 0 },
+    { "free, order 5: the publish", FREE, 5, 0, 1, 0 },
     { "free, order 6: the publish", FREE, 6, 0, 1, 0 },
     { "free, order 9: the publish", FREE, 9, 0, 1, 0 },
-    { "hardened free, order 0: the state, the mark and the publish", FREE, 0, LFMA_HARDENED, 3, 0 },
+    { "hardened free, order 0: the state and the publish", FREE, 0, LFMA_HARDENED, 2, 0 },
     { "hardened free, order 6: the state and the publish", FREE, 6, LFMA_HARDENED, 2, 0 },
     { "allocate from the cache, order 0", ALLOC, 0, 0, 0, 1 },
     { "allocate from the cache, order 5", ALLOC, 5, 0, 0, 1 },
