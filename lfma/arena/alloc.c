@@ -104,7 +104,7 @@ static LFMA_COLD int alloc_slowly(const struct request *r, struct found *found)
         if (r->order > 0 && meter.spent && (proof == LFMA_OK || had_budget))
             return LFMA_E_BUDGET;
         if (r->order > 0 && !meter.spent) /* a look takes time too */
-            (void)lfma__meter_spend(&meter, arena->bytes >> arena->page_shift >> LFMA__WORD_LOG2);
+            (void)lfma__meter_spend(&meter, arena->pages >> LFMA__WORD_LOG2);
     }
     return LFMA_E_AGAIN;
 }
@@ -170,6 +170,7 @@ static inline int alloc_from_tables(const struct request *r, uint64_t *ret_page)
     }
     if (lfma__cache_pages_max(pool))
         lfma__cache_mind_pressure(pool, r->slot, zone, lfma__owner_figure(owner, LFMA__SPLITS) != splits);
+    lfma__owner_add(owner, &r->slot->allocs[r->order], 1);
     *ret_page = (found.zone << pool->row.pages_log2) + found.page;
     return LFMA_OK;
 }
@@ -202,7 +203,6 @@ int lfma__arena_alloc(lfma_arena *arena, lfma__slot *slot, uint32_t home, size_t
     if (LFMA_LIKELY(code == LFMA_OK)) {
         *ret_block = (void *)(arena->base + (page << arena->page_shift));
         lfma__owner_count(&slot->owner, LFMA__BYTES_REQUESTED, bytes);
-        lfma__owner_add(&slot->owner, &slot->allocs[order], 1);
     } else {
         lfma__owner_count(&slot->owner, counter_of(code), 1);
     }
@@ -241,15 +241,14 @@ void *lfma_alloc(lfma_arena *arena, size_t bytes)
     if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || order > arena->order_max))
         return alloc_or_null(arena, bytes);
     lfma__slot *const slot = lfma__arena_slot(arena, ticket);
+    uint64_t page;
     lfma__ticket_enter(ticket);
-    const uint64_t page = lfma__hold_pop(&slot->shelves[order].holds[LFMA__TAKE], order, arena->pool.row.states);
-    if (LFMA_UNLIKELY(page == LFMA__NONE)) {
-        lfma__ticket_leave(ticket, name);
+    if (LFMA_UNLIKELY(!lfma__hold_pop(&arena->pool, lfma__slot_hold(slot, order, LFMA__TAKE), order, &page))) {
+        lfma__arena_leave_short(arena, ticket);
         return alloc_or_null(arena, bytes);
     }
     lfma__a64_own_add_relaxed(&slot->owner.counters[LFMA__BYTES_REQUESTED], bytes); /* E0: a figure */
-    lfma__a64_own_add_relaxed(&slot->allocs[order], 1);                             /* E0: a figure */
-    lfma__ticket_leave(ticket, name);
+    lfma__arena_leave_short(arena, ticket);
     return (void *)(arena->base + (page << arena->page_shift));
 }
 

@@ -24,6 +24,7 @@ struct lfma_arena {
     /* Never changes after creation: shared read-only by all threads. */
     uintptr_t base;
     uint64_t bytes; /* whole pages */
+    uint64_t pages;
     uint32_t page_shift;
     uint32_t order_max;
     uint32_t threads_max;
@@ -55,6 +56,12 @@ typedef struct lfma__caller {
 static inline lfma__slot *lfma__arena_slot(const lfma_arena *arena, const lfma__ticket *ticket)
 {
     return (lfma__slot *)(void *)((char *)arena->slots + ticket->mine);
+}
+
+/* A call that found that name in its ticket is over. */
+static inline void lfma__arena_leave_short(const lfma_arena *arena, lfma__ticket *ticket)
+{
+    lfma__ticket_leave(ticket, arena->pool.name);
 }
 
 lfma__caller lfma__arena_enter_first(lfma_arena *arena, lfma__thread *thread);

@@ -30,7 +30,7 @@ void lfma_cache_destroy(lfma_cache *cache)
     if (!cache)
         return;
     lfma__slot *const slot = slot_of(cache);
-    lfma__cache_retire(&slot->cache_of->pool, slot);
+    (void)lfma__cache_drain(&slot->cache_of->pool, slot);
     slot->cache_of = NULL;
     lfma__thread_give_back_number(slot->cache_number);
 }
@@ -80,11 +80,11 @@ int lfma_cache_flush(lfma_arena *arena, lfma_cache *cache)
     if (!arena || (cache && slot_of(cache)->cache_of != arena))
         return LFMA_E_INVALID;
     if (cache) {
-        lfma__cache_retire(&arena->pool, slot_of(cache));
+        (void)lfma__cache_drain(&arena->pool, slot_of(cache));
         return LFMA_OK;
     }
     const lfma__caller caller = lfma__arena_enter(arena);
-    lfma__cache_retire(&arena->pool, caller.slot);
+    (void)lfma__cache_drain(&arena->pool, caller.slot);
     lfma__arena_leave(arena, caller);
     return LFMA_OK;
 }
@@ -98,7 +98,7 @@ uint64_t lfma__arena_drain_orphans(lfma_arena *arena)
         if (lfma__cache_pages(slot) == 0 || !lfma__thread_take_this_number(i))
             continue;
         pages += lfma__cache_pages(slot);
-        lfma__cache_retire(&arena->pool, slot);
+        (void)lfma__cache_drain(&arena->pool, slot);
         lfma__thread_give_back_number(i);
     }
     return pages;

@@ -142,6 +142,7 @@ static lfma_arena *make_arena(const lfma_arena_config *config, const struct geom
     lfma_arena *const arena = (lfma_arena *)(void *)metadata;
     *arena = (lfma_arena){ .base = (uintptr_t)payload,
                            .bytes = g->bytes,
+                           .pages = g->bytes >> g->page_shift,
                            .page_shift = g->page_shift,
                            .order_max = g->order_max,
                            .threads_max = g->threads_max,
@@ -199,7 +200,7 @@ int lfma_arena_destroy(lfma_arena *arena)
 {
     if (!arena)
         return LFMA_OK;
-    if (count_pages_back(arena) != arena->bytes >> arena->page_shift)
+    if (count_pages_back(arena) != arena->pages)
         return LFMA_E_BUSY;
     lfma_arena_destroy_forced(arena);
     return LFMA_OK;

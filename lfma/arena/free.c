@@ -26,20 +26,26 @@ static inline int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
     const bool hardened = pool->hardened;
     const unsigned state = hardened ? lfma__state_take(pool->row.states, page)
                                     : lfma__state_get(pool->row.states, page);
-    const unsigned order = state & LFMA__STATE_ORDER;
     if (LFMA_UNLIKELY(state == 0))
         return why_not(pool, page);
+    const unsigned order = (unsigned)lfma__state_order(state);
+    int code;
     if (lfma__cache_may_keep(pool, slot, LFMA__GIVE, order)) {
-        if (!lfma__cache_push(slot, order, page))
-            return lfma__cache_gather(pool, slot, order, page);
-        if (!hardened)
-            lfma__state_clear(pool->row.states, page);
-        return LFMA_OK;
+        if (lfma__cache_push(slot, order, page)) { /* which counts it */
+            if (!hardened)
+                lfma__state_clear(pool->row.states, page);
+            return LFMA_OK;
+        }
+        code = lfma__cache_gather(pool, slot, order, page);
+    } else {
+        if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
+            (void)lfma__cache_drain(pool, slot);
+        const lfma__place place = lfma__row_place(&pool->row, page);
+        code = lfma__zone_publish(place.zone, &slot->owner, place.page, order);
     }
-    if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
-        (void)lfma__cache_drain(pool, slot);
-    const lfma__place place = lfma__row_place(&pool->row, page);
-    return lfma__zone_publish(place.zone, &slot->owner, place.page, order);
+    if (LFMA_LIKELY(code == LFMA_OK))
+        lfma__owner_count(&slot->owner, LFMA__FREES, 1);
+    return code;
 }
 
 int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block)
@@ -48,7 +54,8 @@ int lfma__arena_free(lfma_arena *arena, lfma__slot *slot, const void *block)
     const uint64_t page = page_of(arena, block, &code);
     if (LFMA_LIKELY(page != LFMA__NONE))
         code = free_page(&arena->pool, slot, page);
-    lfma__owner_count(&slot->owner, code == LFMA_OK ? LFMA__FREES : LFMA__BAD_FREES, 1);
+    if (LFMA_UNLIKELY(code != LFMA_OK))
+        lfma__owner_count(&slot->owner, LFMA__BAD_FREES, 1);
     return code;
 }
 
@@ -74,23 +81,21 @@ int lfma_free(lfma_arena *arena, void *block)
     lfma__pool *const pool = &arena->pool;
     const uint64_t name = lfma__cache_way(pool);
     lfma__ticket *const ticket = lfma__thread_ticket(&lfma__thread_self, name);
-    const uint64_t offset = lfma__arena_offset(arena, block);
-    const uint64_t page = offset >> arena->page_shift;
-    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || offset >= arena->bytes ||
-                      page << arena->page_shift != offset))
+    const uint64_t page = lfma__rotate_right(lfma__arena_offset(arena, block), arena->page_shift);
+    if (LFMA_UNLIKELY(lfma__ticket_name(ticket) != name || page >= arena->pages)) /* or not a multiple of one */
         return free_fully(arena, block);
     const unsigned state = lfma__state_get(pool->row.states, page);
     if (LFMA_UNLIKELY(state == 0))
         return free_fully(arena, block);
     lfma__slot *const slot = lfma__arena_slot(arena, ticket);
     lfma__ticket_enter(ticket);
-    const bool kept = lfma__cache_push(slot, state & LFMA__STATE_ORDER, page);
-    if (LFMA_LIKELY(kept)) {
-        lfma__state_clear(pool->row.states, page);
-        lfma__a64_own_add_relaxed(&slot->owner.counters[LFMA__FREES], 1); /* E0: a figure */
+    if (LFMA_UNLIKELY(!lfma__cache_push(slot, lfma__state_order(state), page))) {
+        lfma__arena_leave_short(arena, ticket);
+        return free_fully(arena, (void *)(arena->base + (page << arena->page_shift))); /* `block` needs a register */
     }
-    lfma__ticket_leave(ticket, name);
-    return LFMA_LIKELY(kept) ? LFMA_OK : free_fully(arena, block);
+    lfma__state_clear(pool->row.states, page);
+    lfma__arena_leave_short(arena, ticket);
+    return LFMA_OK;
 }
 
 size_t lfma_usable_size(lfma_arena *arena, const void *block)

@@ -9,7 +9,7 @@ static void thread_ended(uint32_t index)
 {
     for (lfma_arena *arena = first; arena; arena = arena->next) {
         if (index < arena->threads_max)
-            lfma__cache_retire(&arena->pool, &arena->slots[index]);
+            (void)lfma__cache_drain(&arena->pool, &arena->slots[index]);
     }
 }
 

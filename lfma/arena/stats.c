@@ -13,8 +13,18 @@ static uint64_t sum_counter(const lfma_arena *arena, unsigned counter)
 static uint64_t sum_allocs(const lfma_arena *arena, unsigned order)
 {
     uint64_t sum = 0;
+    for (uint32_t i = 0; i <= arena->threads_max; i++) {
+        const lfma__slot *const slot = &arena->slots[i];
+        sum += lfma__a64_load_relaxed(&slot->allocs[order]) + lfma__cache_popped(slot, order); /* E0: figures */
+    }
+    return sum;
+}
+
+static uint64_t sum_pushed(const lfma_arena *arena)
+{
+    uint64_t sum = 0;
     for (uint32_t i = 0; i <= arena->threads_max; i++)
-        sum += lfma__a64_load_relaxed(&arena->slots[i].allocs[order]); /* E0: figures */
+        sum += lfma__cache_pushed(&arena->slots[i]);
     return sum;
 }
 
@@ -62,7 +72,7 @@ int lfma_arena_stats(lfma_arena *arena, lfma_arena_stats_t *ret_stats)
         stats.allocs += stats.allocs_of_order[order];
         stats.bytes_reserved += stats.allocs_of_order[order] << (order + arena->page_shift);
     }
-    stats.frees = sum_counter(arena, LFMA__FREES);
+    stats.frees = sum_counter(arena, LFMA__FREES) + sum_pushed(arena);
     stats.bytes_requested = sum_counter(arena, LFMA__BYTES_REQUESTED);
     stats.splits = sum_counter(arena, LFMA__SPLITS);
     stats.failed_nomem = sum_counter(arena, LFMA__FAILED_NOMEM);

@@ -23,7 +23,7 @@ static inline unsigned lfma__ctz64(uint64_t x)
 /* Index of the highest set bit; x must not be 0. */
 static inline unsigned lfma__log2_floor(uint64_t x)
 {
-    return 63u - (unsigned)__builtin_clzll(x);
+    return 63u ^ (unsigned)__builtin_clzll(x); /* as x86 has it in one instruction */
 }
 
 /* Smallest k with 2^k >= x; x must not be 0. */
@@ -43,6 +43,19 @@ static inline uint64_t lfma__opaque(uint64_t x)
     if (__builtin_constant_p(x))
         __asm__("" : "+r"(x));
     return x;
+}
+
+/* p; the compiler is made to keep it in a register instead of computing it anew for each use. */
+static inline void *lfma__computed_once(void *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* x turned by n bits, n < 64: of a multiple of 2^n a quotient, of all else more than 2^(64 - n) - 1. */
+static inline uint64_t lfma__rotate_right(uint64_t x, unsigned n)
+{
+    return x >> n | x << (-n & 63);
 }
 
 /* x rounded up to a multiple of unit, a power of two; the caller has made sure that it fits. */

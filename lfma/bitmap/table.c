@@ -97,6 +97,23 @@ uint64_t lfma__table_claim_around(lfma__table t, uint64_t start)
     return block;
 }
 
+uint64_t lfma__table_claim_some(lfma__table t, uint64_t start, unsigned count, uint64_t *ret_slice)
+{
+    /* E0: hints */
+    const uint64_t hints = lfma__a64_load_relaxed(&t.search[start / LFMA__WORD_BITS]) >> start % LFMA__WORD_BITS;
+    if (LFMA_LIKELY(hints)) {
+        *ret_slice = start + lfma__ctz64(hints);
+        const uint64_t bits = lfma__slice_claim_some(t, *ret_slice, count);
+        if (LFMA_LIKELY(bits))
+            return bits;
+    }
+    const uint64_t block = lfma__table_claim_around(t, start);
+    if (block == LFMA__NONE)
+        return 0;
+    *ret_slice = block / LFMA__WORD_BITS;
+    return (uint64_t)1 << block % LFMA__WORD_BITS | lfma__slice_claim_some(t, *ret_slice, count - 1);
+}
+
 /* The first word that is not 0; `count` if there is none. */
 static uint64_t first_of(const lfma__a64 *words, uint64_t from, uint64_t count)
 {

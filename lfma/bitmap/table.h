@@ -118,24 +118,21 @@ static inline uint64_t lfma__table_claim(lfma__table t, uint64_t start)
     return lfma__table_claim_around(t, start);
 }
 
-/*
- * Claim up to `count` blocks by one atomic: the lowest of the first slice, from `start` on in its search word,
- * that is hinted. Returns their bits, and *ret_slice; 0 if the search word has no hint from there on, the hint is
- * stale, or the race lost.
- */
-static inline uint64_t lfma__table_claim_some(lfma__table t, uint64_t start, unsigned count, uint64_t *ret_slice)
+/* Claim up to `count` blocks of one slice, the lowest, by one atomic; returns what was claimed. */
+static inline uint64_t lfma__slice_claim_some(lfma__table t, uint64_t slice, unsigned count)
 {
-    /* E0: hints */
-    const uint64_t hints = lfma__a64_load_relaxed(&t.search[start / LFMA__WORD_BITS]) >> start % LFMA__WORD_BITS;
-    if (hints == 0)
-        return 0;
-    *ret_slice = start + lfma__ctz64(hints);
-    uint64_t left = lfma__a64_load_relaxed(&t.slices[*ret_slice]); /* E0: only picks bits to try, the claim decides */
-    const uint64_t seen = left;
+    const uint64_t seen = lfma__a64_load_relaxed(&t.slices[slice]); /* E0: only picks bits, the claim decides */
+    uint64_t left = seen;
     for (unsigned i = 0; i < count; i++)
         left &= left - 1;
-    return seen ? lfma__table_claim_bits(t, *ret_slice, seen & ~left) : 0;
+    return seen & ~left ? lfma__table_claim_bits(t, slice, seen & ~left) : 0;
 }
+
+/*
+ * Claim up to `count` blocks of one slice: the lowest of the first one, from `start` on and around, whose hint is
+ * right. Returns their bits, and *ret_slice; 0 if no hint led to one, which proves nothing (T2).
+ */
+uint64_t lfma__table_claim_some(lfma__table t, uint64_t start, unsigned count, uint64_t *ret_slice);
 
 /* Does any hint lead somewhere? No proves nothing (T2). */
 bool lfma__table_has_hint(lfma__table t);

@@ -35,10 +35,12 @@ typedef struct lfma__hold {
     lfma__a64 back;              /* blocks without, as freed into this hold */
     lfma__a64 first;             /* the slice's first page, in the row */
     const lfma__a64 *slice;      /* the slice */
-    uint32_t blocks;             /* that it has */
-    uint32_t room;               /* blocks that the hold may keep besides */
+    lfma__a64 popped;            /* blocks handed out, ever */
+    lfma__a64 pushed;            /* blocks kept by frees, ever */
+    uint64_t limit;              /* room + pushed - popped, so that keeping count of them is keeping count of it */
     uint32_t pause;              /* turns that it sits out, for it did not pay (grant.h) */
-    uint32_t failed;             /* times in a row that it did not pay */
+    uint8_t failed;              /* times in a row that it did not pay */
+    uint8_t blocks;              /* that the slice has */
 } lfma__hold;
 
 _Static_assert(sizeof(lfma__hold) == 64, "a hold is one line");
@@ -47,20 +49,24 @@ typedef struct lfma__shelf {
     lfma__hold holds[LFMA__SIDES];
 } lfma__shelf;
 
-/* What an arena keeps for one thread. */
+/* What an arena keeps for one thread. The shelves come first: then an order and a slot make an address fastest. */
 typedef struct lfma__slot {
+    _Alignas(LFMA_LINE_BYTES) lfma__shelf shelves[LFMA_ORDERS];
     lfma__owner owner;
     struct lfma__grant {
-        uint64_t pages;    /* that may be kept */
-        uint64_t reserved; /* of them, by the holds: what each keeps and its room */
-        lfma__a64 orders;  /* 1 bit an order: its hold has reserved something; so no other keeps anything */
-        bool is_user;      /* counted in the purse */
+        uint64_t pages;     /* that may be kept */
+        uint64_t reserved;  /* of them, by the holds: what each keeps and its room */
+        lfma__a64 orders;   /* 1 bit an order: its hold has reserved something; so no other keeps anything */
+        lfma__a64 ever;     /* the same: it has once */
+        uint64_t settled;   /* how many users there were when the grant was its even share; 0: it is not */
+        uint32_t recent[2]; /* 1 bit an order: it began anew in this round, in the last one (grant.c) */
+        uint32_t turns;     /* of this round */
+        bool is_user;       /* counted in the purse */
     } grants[LFMA__SIDES];
     uint64_t turn;                 /* allocations under pressure since the last split */
     lfma_arena *cache_of;          /* for a cache that is no thread's: its arena, else NULL, */
     uint32_t cache_number;         /* and the number that it has taken */
-    lfma__a64 allocs[LFMA_ORDERS]; /* successful allocations of each order */
-    lfma__shelf shelves[LFMA_ORDERS];
+    lfma__a64 allocs[LFMA_ORDERS]; /* successful allocations of each order, without those that a hold counts */
 } lfma__slot;
 
 /* What all caches of an arena share: the zones, and a purse for each side. */
@@ -110,55 +116,74 @@ static inline uint64_t lfma__hold_all(const lfma__hold *hold)
     return lfma__cache_get(&hold->bits) | lfma__cache_get(&hold->back);
 }
 
-/* Hand out a block: its page in the row. LFMA__NONE: there is none. */
-static inline uint64_t lfma__hold_pop(lfma__hold *take, unsigned order, lfma__a8 *states)
+/* How many more it may keep. */
+static inline uint64_t lfma__hold_room(const lfma__hold *hold)
 {
-    const uint64_t first = lfma__cache_get(&take->first);
+    return hold->limit + lfma__cache_get(&hold->popped) - lfma__cache_get(&hold->pushed);
+}
+
+/* One side of an order. */
+static inline lfma__hold *lfma__slot_hold(lfma__slot *slot, uint64_t order, unsigned side)
+{
+    lfma__shelf *const shelves = lfma__computed_once(slot->shelves);
+    return &shelves[order].holds[side];
+}
+
+/* Hand out a block: its page in the row. False: there is none. */
+static inline bool lfma__hold_pop(lfma__pool *pool, lfma__hold *take, unsigned order, uint64_t *ret_page)
+{
     const uint64_t bits = lfma__cache_get(&take->bits);
     if (LFMA_LIKELY(bits)) {
         lfma__cache_set(&take->bits, bits & (bits - 1));
-        take->room++;
-        return first + ((uint64_t)lfma__ctz64(bits) << order);
+        lfma__a64_own_add_relaxed(&take->popped, 1); /* E0: one writer */
+        *ret_page = lfma__cache_get(&take->first) + ((uint64_t)lfma__ctz64(bits) << order);
+        return true;
     }
     const uint64_t back = lfma__cache_get(&take->back);
     if (LFMA_UNLIKELY(back == 0))
-        return LFMA__NONE;
-    const uint64_t page = first + ((uint64_t)lfma__ctz64(back) << order);
+        return false;
     lfma__cache_set(&take->back, back & (back - 1));
-    take->room++;
-    lfma__state_set(states, page, order);
-    return page;
-}
-
-/*
- * Keep a block that is being freed, if it falls into the slice and there is room; and if its bit is not set, in the
- * slice or among those to be handed out: then it was free already. (Of those that came back their state tells.)
- */
-static inline bool lfma__hold_push(lfma__hold *hold, unsigned order, uint64_t page)
-{
-    const uint64_t block = (page - lfma__cache_get(&hold->first)) >> order; /* huge if it lies before */
-    if (block >= hold->blocks || hold->room == 0)
-        return false;
-    const uint64_t bit = (uint64_t)1 << block;
-    if (LFMA_UNLIKELY((lfma__cache_get(&hold->bits) | lfma__cache_get(hold->slice)) & bit))
-        return false;
-    hold->room--;
-    lfma__a64_own_or_relaxed(&hold->back, bit); /* E0: one writer */
+    lfma__a64_own_add_relaxed(&take->popped, 1); /* E0: one writer */
+    *ret_page = lfma__cache_get(&take->first) + ((uint64_t)lfma__ctz64(back) << order);
+    lfma__state_give(pool->row.states, *ret_page, order);
     return true;
 }
 
-/* Into the hold that has its slice, if one has. Never a block that is in the other. */
-static inline bool lfma__cache_push(lfma__slot *slot, unsigned order, uint64_t page)
+/* Which block of a hold's slice starts at a page: huge if it lies before. */
+static inline uint64_t lfma__hold_block(const lfma__hold *hold, uint64_t order, uint64_t page)
 {
-    lfma__shelf *const shelf = &slot->shelves[order];
-    lfma__hold *const take = &shelf->holds[LFMA__TAKE];
-    if (lfma__hold_push(take, order, page))
-        return true;
-    /* Both may hold one slice; a block that was claimed ahead has its state, though it is free (K1). */
-    const uint64_t block = (page - lfma__cache_get(&take->first)) >> order;
-    if (LFMA_UNLIKELY(block < take->blocks && lfma__cache_get(&take->bits) >> block & 1))
+    return (page - lfma__cache_get(&hold->first)) >> (order & 63); /* as the instruction does: it spares one */
+}
+
+/*
+ * Keep a block of a hold's slice that is being freed. Not if its bit is set, in the slice or among those that were
+ * claimed ahead: then it was free already. (Of those that came back their state tells.)
+ */
+static inline bool lfma__hold_push(lfma__hold *hold, uint64_t block)
+{
+    const uint64_t bit = (uint64_t)1 << block;
+    if (LFMA_UNLIKELY((lfma__cache_get(&hold->bits) | lfma__cache_get(hold->slice)) & bit))
         return false;
-    return lfma__hold_push(&shelf->holds[LFMA__GIVE], order, page);
+    lfma__a64_own_add_relaxed(&hold->pushed, 1); /* E0: one writer */
+    lfma__a64_own_or_relaxed(&hold->back, bit);  /* E0: one writer */
+    return true;
+}
+
+/* The same, if one of the holds of the order has the slice and room. Never a block that is in the other. */
+static inline bool lfma__cache_push(lfma__slot *slot, uint64_t order, uint64_t page)
+{
+    lfma__hold *const take = lfma__slot_hold(slot, order, LFMA__TAKE);
+    uint64_t block = lfma__hold_block(take, order, page);
+    if (LFMA_LIKELY(block < take->blocks)) {
+        if (LFMA_LIKELY(lfma__hold_room(take)))
+            return lfma__hold_push(take, block);
+        /* Both may hold one slice; a block that was claimed ahead has its state, though it is free (K1). */
+        if (LFMA_UNLIKELY(lfma__cache_get(&take->bits) >> block & 1))
+            return false;
+    }
+    lfma__hold *const give = take + LFMA__GIVE - LFMA__TAKE;
+    block = lfma__hold_block(give, order, page);
+    return block < give->blocks && lfma__hold_room(give) && lfma__hold_push(give, block);
 }
 
 /* May the thread keep blocks of the order that it frees or takes ahead? */
@@ -180,7 +205,7 @@ uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, uns
  */
 int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint64_t page);
 
-/* Publish all that is kept. Returns how many pages. */
+/* Publish all that is kept, and give the grants back, for the thread may go idle. Returns how many pages. */
 uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot);
 
 /* Memory has run short: whoever keeps something gives it back. */
@@ -200,17 +225,16 @@ static inline void lfma__cache_ease(lfma__pool *pool)
  * it if none are scarce. */
 void lfma__cache_mind_pressure(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, bool has_split);
 
-/* The same, and give the grants back. */
-void lfma__cache_retire(lfma__pool *pool, lfma__slot *slot);
-
 /* What all caches may keep together. */
 static inline uint64_t lfma__cache_pages_max(const lfma__pool *pool)
 {
     return pool->pages_max[LFMA__TAKE] + pool->pages_max[LFMA__GIVE];
 }
 
-/* Figures: pages kept. */
+/* Figures: pages kept; blocks of an order handed out, and blocks freed into a hold, ever. */
 uint64_t lfma__cache_pages(const lfma__slot *slot);
+uint64_t lfma__cache_popped(const lfma__slot *slot, unsigned order);
+uint64_t lfma__cache_pushed(const lfma__slot *slot);
 
 /* The order of the block that is kept and starts at a page of the row; -1: none. */
 int lfma__cache_order_at(const lfma__slot *slot, uint64_t page);

@@ -23,7 +23,7 @@ static uint64_t publish(lfma__pool *pool, lfma__slot *slot, unsigned order, unsi
     lfma__cache_set_states(pool, order, first, bits | more); /* the line is still this thread's */
     lfma__cache_set(&hold->bits, 0);
     lfma__cache_set(&hold->back, 0);
-    hold->room += lfma__popcount64(bits);
+    hold->limit += lfma__popcount64(bits);
     const lfma__slice slice = lfma__row_slice(&pool->row, order, first);
     const uint64_t twice = lfma__zone_publish_bits(slice.zone, &slot->owner, order, slice.index, bits | more);
     if (LFMA_UNLIKELY(twice & bits)) /* of frees that raced; their callers were told that all is well */
@@ -31,7 +31,7 @@ static uint64_t publish(lfma__pool *pool, lfma__slot *slot, unsigned order, unsi
     return twice;
 }
 
-static void drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
+void lfma__cache_drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side)
 {
     for (uint64_t orders = lfma__cache_get(&slot->grants[side].orders); orders; orders &= orders - 1) {
         (void)publish(pool, slot, lfma__ctz64(orders), side, 0);
@@ -75,24 +75,18 @@ int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint6
         lfma__state_clear(pool->row.states, page);
     lfma__cache_begin(give, order, slice);
     lfma__cache_set(&give->back, bit);
-    give->room--;
+    give->limit--;
     return LFMA_OK;
 }
 
 uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot)
 {
     const uint64_t pages = lfma__cache_pages(slot);
-    for (unsigned side = 0; side < LFMA__SIDES; side++)
-        drain_side(pool, slot, side);
-    return pages;
-}
-
-void lfma__cache_retire(lfma__pool *pool, lfma__slot *slot)
-{
     for (unsigned side = 0; side < LFMA__SIDES; side++) {
-        drain_side(pool, slot, side);
+        lfma__cache_drain_side(pool, slot, side);
         lfma__cache_resign(pool, slot, side);
     }
+    return pages;
 }
 
 uint64_t lfma__cache_pages(const lfma__slot *slot)
@@ -116,4 +110,19 @@ int lfma__cache_order_at(const lfma__slot *slot, uint64_t page)
         }
     }
     return -1;
+}
+
+uint64_t lfma__cache_popped(const lfma__slot *slot, unsigned order)
+{
+    return lfma__cache_get(&slot->shelves[order].holds[LFMA__TAKE].popped);
+}
+
+uint64_t lfma__cache_pushed(const lfma__slot *slot)
+{
+    uint64_t pushed = 0;
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        for (uint64_t orders = lfma__cache_get(&slot->grants[side].ever); orders; orders &= orders - 1)
+            pushed += lfma__cache_get(&slot->shelves[lfma__ctz64(orders)].holds[side].pushed);
+    }
+    return pushed;
 }

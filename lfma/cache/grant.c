@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/grant.h"
 
-/* One order reserves at most this part of its thread's grant: many orders are taken ahead, few are gathered. */
-static const unsigned order_part[LFMA__SIDES] = { [LFMA__TAKE] = 6, [LFMA__GIVE] = 2 };
+/* Of an order less than this is not kept: with one user, an arena has at least 128 blocks of a size that is kept. */
+static const unsigned blocks_least[LFMA__SIDES] = { [LFMA__TAKE] = 6, [LFMA__GIVE] = 2 };
 
+#ifndef LFMA_HOLD_MOST
+#define LFMA_HOLD_MOST LFMA__WORD_BITS /* blocks in a hold */
+#endif
+#define ROUND 64u       /* holds that begin anew, in one after which an order that had none counts as unused */
 #define LOOKS_APART 64u /* allocations under pressure from one look whether it may end to the next */
 #define CALM 1024u /* and how many without a split end it, though large blocks are scarce: no one asks for them */
 
-/* Bring a grant nearer to its even share: give back what exceeds it and is not reserved, or take what is left. */
+/*
+ * Bring a thread's grant on a side, whose user it becomes, nearer to its even share: give back what exceeds it and is
+ * not reserved, or take what is left.
+ */
 static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
 {
     struct lfma__grant *const grant = &slot->grants[side];
@@ -17,7 +24,9 @@ static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
         (void)lfma__a64_add_relaxed(&purse->users, 1); /* E0: a number */
     }
     const uint64_t users = lfma__a64_load_relaxed(&purse->users); /* E0: a number; this thread is counted in it */
-    const uint64_t share = users == 1 ? pool->pages_max[side] : pool->pages_max[side] / users;
+    if (LFMA_LIKELY(grant->settled == users))
+        return;
+    const uint64_t share = pool->pages_max[side] / users;
     if (grant->pages > share) {
         const uint64_t least = grant->reserved > share ? grant->reserved : share;
         if (grant->pages > least)
@@ -29,50 +38,60 @@ static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
         if (more && lfma__a64_cas_relaxed(&purse->left, &left, left - more)) /* E0: if others are at it, next time */
             grant->pages += more;
     }
+    grant->settled = grant->pages == share ? users : 0;
+}
+
+unsigned lfma__cache_fair_count(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order)
+{
+    struct lfma__grant *const grant = &slot->grants[side];
+    adjust(pool, slot, side);
+    const uint64_t order_pages = grant->pages / (2 * blocks_least[side]);
+    if (order_pages >> order == 0)
+        return 0;
+    if (++grant->turns >= ROUND) {
+        grant->turns = 0;
+        grant->recent[1] = grant->recent[0];
+        grant->recent[0] = 0;
+    }
+    grant->recent[0] |= (uint32_t)1 << order;
+    const uint64_t kept = 2 * (uint64_t)1 << lfma__log2_floor(order_pages); /* the orders of which enough fits */
+    const unsigned largest = lfma__log2_floor((grant->recent[0] | grant->recent[1]) & (kept - 1));
+    const uint64_t blocks = grant->pages >> (largest + 1);
+    return blocks < LFMA_HOLD_MOST ? (unsigned)blocks : LFMA_HOLD_MOST;
 }
 
 void lfma__cache_release(lfma__slot *slot, unsigned side, unsigned order)
 {
     lfma__hold *const hold = &slot->shelves[order].holds[side];
     LFMA_ASSERT(lfma__hold_all(hold) == 0);
-    slot->grants[side].reserved -= (uint64_t)hold->room << order;
+    slot->grants[side].reserved -= lfma__hold_room(hold) << order;
     lfma__a64 *const orders = &slot->grants[side].orders;
     lfma__cache_set(orders, lfma__cache_get(orders) & ~((uint64_t)1 << order));
-    hold->room = 0;
-}
-
-/* Holds that are empty reserve for nothing. */
-static void release_empty(lfma__slot *slot, unsigned side)
-{
-    for (uint64_t orders = lfma__cache_get(&slot->grants[side].orders); orders; orders &= orders - 1) {
-        const unsigned order = lfma__ctz64(orders);
-        if (lfma__hold_all(&slot->shelves[order].holds[side]) == 0)
-            lfma__cache_release(slot, side, order);
-    }
+    hold->limit -= lfma__hold_room(hold);
 }
 
 void lfma__cache_reserve_blocks(lfma__slot *slot, unsigned side, unsigned order, unsigned blocks)
 {
     slot->grants[side].reserved += (uint64_t)blocks << order;
     lfma__a64_own_or_relaxed(&slot->grants[side].orders, (uint64_t)1 << order); /* E0: one writer */
-    slot->shelves[order].holds[side].room = blocks;
+    lfma__a64_own_or_relaxed(&slot->grants[side].ever, (uint64_t)1 << order);   /* E0: one writer */
+    slot->shelves[order].holds[side].limit += blocks;
 }
 
 unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order)
 {
-    struct lfma__grant *const grant = &slot->grants[side];
+    const struct lfma__grant *const grant = &slot->grants[side];
+    const lfma__hold *const hold = &slot->shelves[order].holds[side];
+    const unsigned wanted = lfma__cache_fair_count(pool, slot, side, order);
+    if (wanted && lfma__hold_room(hold) == wanted)
+        return wanted; /* as the last time */
     lfma__cache_release(slot, side, order);
-    adjust(pool, slot, side);
-    const uint64_t most = grant->pages / order_part[side] >> order;
-    const uint64_t wanted = most < LFMA__WORD_BITS ? most : LFMA__WORD_BITS;
-    if (grant->reserved + (wanted << order) > grant->pages)
-        release_empty(slot, side);
-    const uint64_t left = grant->pages > grant->reserved ? (grant->pages - grant->reserved) >> order : 0;
-    const unsigned blocks = (unsigned)(left < wanted ? left : wanted);
-    if (blocks < 2)
-        return 0; /* one at a time, it would cost more than it saves */
-    lfma__cache_reserve_blocks(slot, side, order, blocks);
-    return blocks;
+    if (wanted == 0)
+        return 0;
+    if (grant->reserved + ((uint64_t)wanted << order) > grant->pages)
+        lfma__cache_drain_side(pool, slot, side); /* of when other sizes were in use, or fewer threads */
+    lfma__cache_reserve_blocks(slot, side, order, wanted);
+    return wanted;
 }
 
 void lfma__cache_resign(lfma__pool *pool, lfma__slot *slot, unsigned side)
@@ -85,6 +104,7 @@ void lfma__cache_resign(lfma__pool *pool, lfma__slot *slot, unsigned side)
     (void)lfma__a64_add_relaxed(&purse->left, grant->pages);     /* E0: a number */
     (void)lfma__a64_add_relaxed(&purse->users, (uint64_t)0 - 1); /* E0: a number */
     grant->pages = 0;
+    grant->settled = 0;
     grant->is_user = false;
 }
 

@@ -6,8 +6,14 @@
 #include "cache/cache.h"
 
 /*
- * A hold begins anew, empty: what it had reserved is free again, and it reserves room for some blocks of its order:
- * as many as it may, at most a slice's. Returns how many; 0 if it is less than two.
+ * How many blocks of an order to keep, of which a hold is about to begin anew: as many of each order as the grant,
+ * first brought nearer to its even share, has pages for, if all up to the largest one in use were kept at once; at
+ * most a slice's. So sizes that are asked for evenly all run out equally often. 0: too few to be worth it.
+ */
+unsigned lfma__cache_fair_count(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order);
+
+/*
+ * A hold begins anew, empty: what it had reserved is free again, and it reserves room for its fair count. Returns it.
  */
 unsigned lfma__cache_reserve(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order);
 
@@ -56,16 +62,19 @@ static inline void lfma__cache_begin(lfma__hold *hold, unsigned order, lfma__sli
     LFMA_ASSERT(lfma__hold_all(hold) == 0);
     lfma__cache_set(&hold->first, slice.first);
     hold->slice = &lfma__zone_table(slice.zone, order).slices[slice.index];
-    hold->blocks = slice.blocks;
+    hold->blocks = (uint8_t)slice.blocks;
 }
 
 /* A hold that reserves nothing reserves room for so many blocks, which the caller has found room for. */
 void lfma__cache_reserve_blocks(lfma__slot *slot, unsigned side, unsigned order, unsigned blocks);
 
+/* Publish all that a side keeps; nothing is reserved on it any more. */
+void lfma__cache_drain_side(lfma__pool *pool, lfma__slot *slot, unsigned side);
+
 /* A hold, empty, reserves nothing any more. */
 void lfma__cache_release(lfma__slot *slot, unsigned side, unsigned order);
 
-/* Give a side's grant back; nothing is reserved. */
+/* A user of a side gives its grant back; nothing is reserved. */
 void lfma__cache_resign(lfma__pool *pool, lfma__slot *slot, unsigned side);
 
 #endif

@@ -3,7 +3,7 @@
 #include "cache/grant.h"
 
 /* What was gathered serves as well as what would be claimed, and costs no atomic. */
-static bool reuse_gathered(lfma__slot *slot, unsigned order)
+static bool reuse_gathered(lfma__pool *pool, lfma__slot *slot, unsigned order)
 {
     lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
     lfma__hold *const give = &slot->shelves[order].holds[LFMA__GIVE];
@@ -12,20 +12,20 @@ static bool reuse_gathered(lfma__slot *slot, unsigned order)
     const unsigned blocks = lfma__popcount64(back);
     if (blocks == 0)
         return false;
+    const unsigned fair = lfma__cache_fair_count(pool, slot, LFMA__TAKE, order);
     lfma__cache_release(slot, LFMA__TAKE, order);
-    /* The reservation goes along, if there is room for it on the other side. */
-    const unsigned room = blocks + give->room;
-    const unsigned taken = grant->reserved + ((uint64_t)room << order) <= grant->pages ? room : blocks;
-    if (grant->reserved + ((uint64_t)taken << order) > grant->pages)
+    const uint64_t left = grant->pages > grant->reserved ? (grant->pages - grant->reserved) >> order : 0;
+    if (left < blocks)
         return false;
+    const unsigned taken = blocks < fair && fair <= left ? fair : blocks;
     lfma__cache_reserve_blocks(slot, LFMA__TAKE, order, taken);
-    take->room -= blocks;
+    take->limit -= blocks;
     lfma__cache_set(&take->back, back);
     lfma__cache_set(&take->first, lfma__cache_get(&give->first));
     take->slice = give->slice;
     take->blocks = give->blocks;
     lfma__cache_set(&give->back, 0);
-    give->room = room;
+    give->limit += blocks;
     lfma__cache_release(slot, LFMA__GIVE, order);
     return true;
 }
@@ -47,15 +47,17 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
     lfma__cache_served(take, lfma__popcount64(bits), LFMA__TAKE_PAYS);
     lfma__cache_begin(take, order, lfma__row_slice(&pool->row, order, first));
     lfma__cache_set(pool->hardened ? &take->back : &take->bits, bits); /* there, a state is a caller's */
-    take->room -= lfma__popcount64(bits);
+    take->limit -= lfma__popcount64(bits);
     return true;
 }
 
 uint64_t lfma__cache_take(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
 {
     lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
-    const uint64_t page = lfma__hold_pop(take, order, pool->row.states);
-    if (page == LFMA__NONE && (reuse_gathered(slot, order) || refill(pool, slot, zone, order, home)))
-        return lfma__hold_pop(take, order, pool->row.states);
-    return page;
+    uint64_t page;
+    if (lfma__hold_pop(pool, take, order, &page))
+        return page;
+    if (!reuse_gathered(pool, slot, order) && !refill(pool, slot, zone, order, home))
+        return LFMA__NONE;
+    return lfma__hold_pop(pool, take, order, &page) ? page : LFMA__NONE;
 }

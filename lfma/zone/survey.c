@@ -58,8 +58,7 @@ static void read_words(lfma__zone *zone, uint64_t group, uint64_t covered, uint6
             if (slice == 0)
                 continue;
             for (unsigned i = 0; i < 1u << order; i++)
-                words[(s << order) + i] |=
-                    lfma__word_widen(slice >> i * blocks & lfma__word_mask(0, blocks), order);
+                words[(s << order) + i] |= lfma__word_widen(slice >> i * blocks & lfma__word_mask(0, blocks), order);
         }
     }
 }

@@ -107,10 +107,22 @@ static inline void lfma__state_set(lfma__a8 *states, uint64_t page, unsigned ord
         lfma__a8_store_relaxed(&states[page], allocated);
 }
 
+/* The same for one that has none. */
+static inline void lfma__state_give(lfma__a8 *states, uint64_t page, unsigned order)
+{
+    lfma__a8_store_relaxed(&states[page], (uint8_t)(LFMA__STATE_ALLOCATED | order)); /* E0: as above */
+}
+
 static inline unsigned lfma__state_get(const lfma__a8 *states, uint64_t page)
 {
     /* E0: written by the owner's own allocation, which whoever holds the block has seen by other means. */
     return lfma__a8_load_relaxed(&states[page]);
+}
+
+/* The order that a state which is not 0 says. */
+static inline uint64_t lfma__state_order(unsigned state)
+{
+    return (uint64_t)state - LFMA__STATE_ALLOCATED; /* rather than a mask: an address takes the difference up */
 }
 
 /* For who frees a block and keeps it: a second free finds no state. */
@@ -154,9 +166,9 @@ int lfma__zone_why_not(lfma__zone *zone, uint64_t page);
 uint64_t lfma__zone_publish_bits(lfma__zone *zone, lfma__owner *owner, unsigned order, uint64_t slice, uint64_t bits);
 
 /*
- * Claim up to `count` blocks of one slice, the lowest of the first hinted one from the thread's home on, by one
- * atomic. Returns their bits, and *ret_slice; 0 if no hint was right. The claimer keeps them: their states are those
- * of free blocks.
+ * Claim up to `count` blocks of one slice, the lowest of the first hinted one from the thread's home on and around.
+ * Returns their bits, and *ret_slice; 0 if no hint led to one. The claimer keeps them: their states are those of free
+ * blocks.
  */
 uint64_t lfma__zone_claim_bits(lfma__zone *zone, unsigned order, uint32_t home, unsigned count, uint64_t *ret_slice);
 

@@ -84,7 +84,7 @@ static unsigned slot_count(void)
 static void settle(void)
 {
     for (unsigned i = 0; i + 1 < slot_count(); i++)
-        lfma__cache_retire(&world.arena->pool, &world.arena->slots[i]);
+        (void)lfma__cache_drain(&world.arena->pool, &world.arena->slots[i]);
     lfma__cache_ease(&world.arena->pool);
 }
 
@@ -461,7 +461,8 @@ static const char *check_grants(void)
             uint64_t reserved = 0;
             for (unsigned order = 0; order <= world.arena->order_max; order++) {
                 const lfma__hold *const h = &slot->shelves[order].holds[side];
-                reserved += (lfma__popcount64(h->bits.value | h->back.value) + (uint64_t)h->room) << order;
+                const uint64_t room = h->limit + h->popped.value - h->pushed.value;
+                reserved += (lfma__popcount64(h->bits.value | h->back.value) + room) << order;
             }
             if (reserved != slot->grants[side].reserved || reserved > slot->grants[side].pages)
                 return "K3: more is kept than was reserved, or more reserved than granted";

@@ -61,10 +61,10 @@ static bool side_is_right(const lfma__slot *slot, uint32_t index, unsigned side)
     for (unsigned order = 0; order < LFMA_ORDERS; order++) {
         const lfma__hold *const hold = &slot->shelves[order].holds[side];
         const uint64_t all = lfma__hold_all(hold);
-        reserved += ((uint64_t)lfma__popcount64(all) + hold->room) << order;
+        reserved += ((uint64_t)lfma__popcount64(all) + lfma__hold_room(hold)) << order;
         if (lfma__a64_load_relaxed(&hold->bits) & lfma__a64_load_relaxed(&hold->back))
             return wrong("a block is in a hold twice", index, side);
-        if (!(orders >> order & 1) && (all || hold->room))
+        if (!(orders >> order & 1) && (all || lfma__hold_room(hold)))
             return wrong("a hold keeps or has room for something without a word", index, side);
         if (all && hold->blocks < LFMA__WORD_BITS && all >> hold->blocks)
             return wrong("a hold keeps what its slice has not", index, side);

@@ -125,6 +125,32 @@ TABLE_TEST(every_start)
     }
 }
 
+/* Several at once: the lowest of one slice, behind any number of hints that lead nowhere; each block only once. */
+TABLE_TEST(some_behind_stale_hints)
+{
+    for (uint64_t slices = 1; slices <= SLICES_MAX; slices += slices < 4 ? 1 : 13) {
+        const lfma__table t = table_open(slices);
+        for (uint64_t slice = 0; slice < slices; slice++) {
+            for (uint64_t start = 0; start < slices; start += 1 + slices / 5) {
+                for (unsigned count = 1; count <= 64; count = count * 3 + 1) {
+                    set_all_hints(t);
+                    (void)lfma__table_publish_bits(t, slice, UINT64_C(0xf0f0f0f0f0f0f0f0));
+                    uint64_t claimed = 0, index = 0, bits;
+                    while ((bits = lfma__table_claim_some(t, start, count, &index)) != 0) {
+                        REQUIRE(index == slice && !(claimed & bits), "slice %" PRIu64 ": %" PRIx64, index, bits);
+                        REQUIRE((unsigned)__builtin_popcountll(bits) <= count, "%u: %" PRIx64, count, bits);
+                        REQUIRE(claimed == 0 || 63 - __builtin_clzll(claimed) < __builtin_ctzll(bits), "the lowest");
+                        claimed |= bits;
+                    }
+                    REQUIRE(claimed == UINT64_C(0xf0f0f0f0f0f0f0f0),
+                            "%" PRIx64 " of %" PRIu64 "/%" PRIu64 " from %" PRIu64, claimed, slice, slices, start);
+                }
+            }
+        }
+        table_close(t);
+    }
+}
+
 /* Tables of more than 64 search words, so of more than one summary word: around each edge. */
 TABLE_TEST(large_tables)
 {
