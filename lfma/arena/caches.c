@@ -97,8 +97,7 @@ uint64_t lfma__arena_drain_orphans(lfma_arena *arena)
         lfma__slot *const slot = &arena->slots[i];
         if (lfma__cache_pages(slot) == 0 || !lfma__thread_take_this_number(i))
             continue;
-        pages += lfma__cache_pages(slot);
-        (void)lfma__cache_drain(&arena->pool, slot);
+        pages += lfma__cache_drain(&arena->pool, slot);
         lfma__thread_give_back_number(i);
     }
     return pages;

@@ -95,9 +95,10 @@ static void state_none(void)
     world_free(EDGE, 4);
 }
 
-static void state_orphan(void) /* the second number is nobody's, and something is kept for it on both sides */
+/* The second number is nobody's, and all that is left is kept for it: who needs some takes the number. */
+static void state_orphan(void)
 {
-    world_free(EDGE, 4);
+    world_free(EDGE, 2);
     world_take(0);
     world_give(0, FAR);
     world.high_water = 2;
