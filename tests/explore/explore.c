@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The scheduler and the depth-first search over choices. Memory is in memory.c, the states met in states.c. */
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,10 @@ static struct engine {
     bool met; /* this run has come to a state that was met before */
     bool trace;
     char what[160];
-    ucontext_t main;
-    ucontext_t contexts[EXPLORE_THREADS];
+    jmp_buf main;                    /* where a run was begun, */
+    jmp_buf begins[EXPLORE_THREADS]; /* where its threads begin, on stacks of their own, */
+    jmp_buf places[EXPLORE_THREADS]; /* and where they are */
+    bool prepared;
     char stacks[EXPLORE_THREADS][STACK_BYTES];
 } engine;
 
@@ -159,7 +162,7 @@ unsigned explore_pick(unsigned options)
 /* Nothing more is learnt from this run. */
 static void leave(void)
 {
-    setcontext(&engine.main);
+    _longjmp(engine.main, 1);
 }
 
 /* Threads that can go on, the one that runs first. */
@@ -185,13 +188,16 @@ static unsigned most_urgent(const unsigned *threads, unsigned count)
     return best;
 }
 
-static void go_to(unsigned next)
+/* Never returns. */
+static void go_on_with(unsigned next)
 {
     const unsigned self = engine.self;
+    const bool begins = !engine.started[next];
     engine.self = next;
-    engine.committed = !engine.started[next];
+    engine.committed = begins;
     engine.started[next] = true;
     explore_switched(self, next);
+    _longjmp(begins ? engine.begins[next] : engine.places[next], 1);
 }
 
 /* The thread that ran is done or dead. */
@@ -203,14 +209,32 @@ static void go_on_without_me(void)
     if (count == 0)
         leave();
     const unsigned next = threads[choose('e', count, most_urgent(threads, count))];
-    go_to(next);
-    setcontext(&engine.contexts[next]);
+    go_on_with(next);
 }
 
+/* A thread's stack: here it begins in every run. */
 static void thread_main(void)
 {
+    if (_setjmp(engine.begins[engine.self]) == 0)
+        _longjmp(engine.main, 1);
     engine.scenario->thread[engine.self]();
     go_on_without_me();
+}
+
+/* Once: a context can be made for a stack, a jump is faster, for it leaves the signal mask alone. */
+static void prepare_threads(void)
+{
+    for (engine.self = 0; engine.self < EXPLORE_THREADS; engine.self++) {
+        ucontext_t entry;
+        (void)getcontext(&entry);
+        entry.uc_stack.ss_sp = engine.stacks[engine.self];
+        entry.uc_stack.ss_size = STACK_BYTES;
+        entry.uc_link = NULL;
+        makecontext(&entry, thread_main, 0);
+        if (_setjmp(engine.main) == 0)
+            (void)setcontext(&entry);
+    }
+    engine.prepared = true;
 }
 
 /* Has this run come to where another has been, with as much freedom? */
@@ -289,8 +313,8 @@ void explore_point(void)
         return;
     if (taken < count) {
         engine.preemptions++;
-        go_to(threads[taken]);
-        swapcontext(&engine.contexts[self], &engine.contexts[threads[taken]]);
+        if (_setjmp(engine.places[self]) == 0)
+            go_on_with(threads[taken]);
     } else if (may_interrupt && taken == count) {
         interrupt();
     } else {
@@ -332,26 +356,23 @@ static void begin_run(void)
     memset(engine.read, 0, sizeof engine.read);
     explore_memory_reset();
     engine.scenario->reset();
-    for (unsigned i = 0; i < engine.scenario->threads; i++) {
+    for (unsigned i = 0; i < engine.scenario->threads; i++)
         engine.priorities[i] = next_random() >> 1;
-        getcontext(&engine.contexts[i]);
-        engine.contexts[i].uc_stack.ss_sp = engine.stacks[i];
-        engine.contexts[i].uc_stack.ss_size = STACK_BYTES;
-        engine.contexts[i].uc_link = NULL;
-        makecontext(&engine.contexts[i], thread_main, 0);
-    }
+    if (!engine.prepared)
+        prepare_threads();
 }
 
 static void run_once(void)
 {
     begin_run();
     engine.self = 0;
-    unsigned threads[EXPLORE_THREADS];
-    const unsigned count = runnable(threads);
-    engine.self = EXPLORE_OUTSIDE;
-    engine.running = true;
-    go_to(threads[choose('e', count, most_urgent(threads, count))]);
-    swapcontext(&engine.main, &engine.contexts[engine.self]);
+    if (_setjmp(engine.main) == 0) {
+        unsigned threads[EXPLORE_THREADS];
+        const unsigned count = runnable(threads);
+        engine.self = EXPLORE_OUTSIDE;
+        engine.running = true;
+        go_on_with(threads[choose('e', count, most_urgent(threads, count))]);
+    }
     engine.running = false;
     explore_switched(engine.self, EXPLORE_OUTSIDE);
     if (!engine.failed && !engine.met) {
