@@ -182,8 +182,10 @@ Test(cache_grants, every_call_is_counted_once)
             if (blocks[i]) {
                 REQUIRE_CODE(n % 2 ? lfma_cache_free(cache, blocks[i]) : lfma_free(arena, blocks[i]), LFMA_OK);
                 frees++;
+                REQUIRE(lfma_free(arena, blocks[i]) != LFMA_OK, "twice"); /* kept, or published */
+                REQUIRE(lfma_free(arena, (char *)arena->base + 1) != LFMA_OK, "inside");
+                bad += 2;
                 blocks[i] = NULL;
-                bad += lfma_free(arena, (char *)arena->base + 1) != LFMA_OK;
                 continue;
             }
             orders[i] = (unsigned)rng_below(&random, 6);
