@@ -154,12 +154,11 @@ static inline int alloc_from_tables(const struct request *r, uint64_t *ret_page)
     struct found found = { .zone = last ? last - 1 : home_zone(arena, r->home) };
     lfma__zone *const zone = lfma__arena_zone(arena, found.zone);
     const uint32_t home = home_in_zone(arena, r->home);
+    lfma__cache_mind_way(pool, r->slot);
     if (lfma__cache_may_keep(pool, r->slot, LFMA__TAKE, r->order)) {
         *ret_page = lfma__cache_take(pool, r->slot, found.zone, r->order, home);
         if (*ret_page != LFMA__NONE)
             return LFMA_OK;
-    } else if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool))) {
-        (void)lfma__cache_drain(pool, r->slot);
     }
     const uint64_t splits = lfma__owner_figure(owner, LFMA__SPLITS);
     found.page = lfma__zone_alloc(zone, owner, r->order, home);

@@ -30,6 +30,7 @@ static inline int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
         return why_not(pool, page);
     const unsigned order = (unsigned)lfma__state_order(state);
     int code;
+    lfma__cache_mind_way(pool, slot);
     if (lfma__cache_may_keep(pool, slot, LFMA__GIVE, order)) {
         if (lfma__cache_push(slot, order, page)) { /* which counts it */
             if (!hardened)
@@ -38,8 +39,6 @@ static inline int free_page(lfma__pool *pool, lfma__slot *slot, uint64_t page)
         }
         code = lfma__cache_gather(pool, slot, order, page);
     } else {
-        if (LFMA_UNLIKELY(lfma__cache_is_pressed(pool)))
-            (void)lfma__cache_drain(pool, slot);
         const lfma__place place = lfma__row_place(&pool->row, page);
         code = lfma__zone_publish(place.zone, &slot->owner, place.page, order);
     }

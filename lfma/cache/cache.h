@@ -13,7 +13,9 @@
  * K2  Only its thread reads and writes a cache, by loads and stores; others read the figures and, at rest, the bits.
  *     The holder of a number that has no thread (os/numbers.h, edge E5) is the cache's thread.
  * K3  Both sides are bounded in pages by one purse of the arena: what a thread keeps it has been granted, and the sum
- *     of the grants never exceeds the purse. A grant is the thread's even share of those that use this side.
+ *     of the grants never exceeds the purse. A grant grows in steps to the thread's even share of those that use
+ *     this side; who misses a part of it asks the others, which give back at their next call what is more than
+ *     theirs.
  * K4  Under pressure nothing is kept, and each thread gives back what it has at its next call.
  *
  * Knows zones, by a row of them; does not know addresses.
@@ -26,6 +28,7 @@
 /* Added to a pool's name, so that no ticket says the same. */
 #define LFMA__WAY_PRESSED ((uint64_t)1) /* memory is short: nothing is kept */
 #define LFMA__WAY_LONG ((uint64_t)2)    /* a pool without caches, or a hardened one: all calls go the whole way */
+#define LFMA__WAY_UNEVEN ((uint64_t)4)  /* a thread misses its share: who has more than its own gives that back */
 
 enum { LFMA__TAKE, LFMA__GIVE, LFMA__SIDES };
 
@@ -62,8 +65,10 @@ typedef struct lfma__slot {
         uint32_t recent[2]; /* 1 bit an order: it began anew in this round, in the last one (grant.c) */
         uint32_t turns;     /* of this round */
         bool is_user;       /* counted in the purse */
+        uint64_t missed;    /* how often others had something of its share, */
+        uint64_t missed_of; /* while there were so many users */
     } grants[LFMA__SIDES];
-    uint64_t turn;                 /* allocations under pressure since the last split */
+    uint64_t turn;                 /* allocations under pressure since the last split; calls while it is uneven */
     lfma_arena *cache_of;          /* for a cache that is no thread's: its arena, else NULL, */
     uint32_t cache_number;         /* and the number that it has taken */
     lfma__a64 allocs[LFMA_ORDERS]; /* successful allocations of each order, without those that a hold counts */
@@ -207,6 +212,18 @@ int lfma__cache_gather(lfma__pool *pool, lfma__slot *slot, unsigned order, uint6
 
 /* Publish all that is kept, and give the grants back, for the thread may go idle. Returns how many pages. */
 uint64_t lfma__cache_drain(lfma__pool *pool, lfma__slot *slot);
+
+/*
+ * What the way asks of each call that goes all of it: under pressure, give all back; when it is uneven, what is more
+ * than an even share.
+ */
+void lfma__cache_give_way(lfma__pool *pool, lfma__slot *slot);
+
+static inline void lfma__cache_mind_way(lfma__pool *pool, lfma__slot *slot)
+{
+    if (LFMA_UNLIKELY(lfma__cache_way(pool) & (LFMA__WAY_PRESSED | LFMA__WAY_UNEVEN)))
+        lfma__cache_give_way(pool, slot);
+}
 
 /* Memory has run short: whoever keeps something gives it back. */
 static inline void lfma__cache_press(lfma__pool *pool)

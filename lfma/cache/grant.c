@@ -7,13 +7,39 @@ static const unsigned blocks_least[LFMA__SIDES] = { [LFMA__TAKE] = 6, [LFMA__GIV
 #ifndef LFMA_HOLD_MOST
 #define LFMA_HOLD_MOST LFMA__WORD_BITS /* blocks in a hold */
 #endif
+#define STEPS 16u       /* in which a grant grows: who needs little, or once, leaves the rest to others */
+#define MISSES_LOG2 3u  /* of the times that a share is missed, the first after which the others are asked for it */
 #define ROUND 64u       /* holds that begin anew, in one after which an order that had none counts as unused */
 #define LOOKS_APART 64u /* allocations under pressure from one look whether it may end to the next */
+#define ASKED_LONG 64u  /* calls of a thread for which those that have more than their share are asked */
 #define CALM 1024u /* and how many without a split end it, though large blocks are scarce: no one asks for them */
+
+/* Ask each thread to give back what is more than its share, or end that; under pressure it gives back all anyway. */
+static void set_uneven(lfma__pool *pool, bool is_uneven)
+{
+    const uint64_t even = lfma__cache_way_of(pool), uneven = even | LFMA__WAY_UNEVEN;
+    uint64_t seen = is_uneven ? even : uneven;
+    (void)lfma__a64_cas_relaxed(&pool->way, &seen, is_uneven ? uneven : even); /* E0: as it is read */
+}
+
+/*
+ * Others have what a grant misses of its share. They give it back when they begin a hold anew; who never does, since
+ * it is steady, must be asked. It may not run just now, or be idle for good: so again after twice as many misses.
+ */
+static void miss(lfma__pool *pool, struct lfma__grant *grant, uint64_t users)
+{
+    if (grant->missed_of != users) {
+        grant->missed_of = users;
+        grant->missed = 0;
+    }
+    const uint64_t missed = ++grant->missed;
+    if (missed >> MISSES_LOG2 && (missed & (missed - 1)) == 0)
+        set_uneven(pool, true);
+}
 
 /*
  * Bring a thread's grant on a side, whose user it becomes, nearer to its even share: give back what exceeds it and is
- * not reserved, or take what is left.
+ * not reserved, or take what is left, by and by.
  */
 static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
 {
@@ -33,12 +59,39 @@ static void adjust(lfma__pool *pool, lfma__slot *slot, unsigned side)
             (void)lfma__a64_add_relaxed(&purse->left, grant->pages - least); /* E0: a number */
         grant->pages = least;
     } else if (grant->pages < share) {
+        const uint64_t step = pool->pages_max[side] / STEPS + 2 * blocks_least[side];
+        const uint64_t wanted = share - grant->pages < step ? share - grant->pages : step;
         uint64_t left = lfma__a64_load_relaxed(&purse->left); /* E0: a number */
-        const uint64_t more = left < share - grant->pages ? left : share - grant->pages;
+        const uint64_t more = left < wanted ? left : wanted;
         if (more && lfma__a64_cas_relaxed(&purse->left, &left, left - more)) /* E0: if others are at it, next time */
             grant->pages += more;
+        if (more < wanted)
+            miss(pool, grant, users);
     }
     grant->settled = grant->pages == share ? users : 0;
+}
+
+void lfma__cache_give_way(lfma__pool *pool, lfma__slot *slot)
+{
+    if (lfma__cache_is_pressed(pool)) {
+        (void)lfma__cache_drain(pool, slot);
+        return;
+    }
+    if (slot->owner.shared)
+        return;
+    for (unsigned side = 0; side < LFMA__SIDES; side++) {
+        const struct lfma__grant *const grant = &slot->grants[side];
+        const uint64_t users = lfma__a64_load_relaxed(&pool->purses[side].users); /* E0: a number */
+        if (!grant->is_user || grant->settled == users)
+            continue;
+        if (grant->reserved > pool->pages_max[side] / users)
+            lfma__cache_drain_side(pool, slot, side);
+        adjust(pool, slot, side);
+    }
+    if (++slot->turn >= ASKED_LONG) {
+        slot->turn = 0;
+        set_uneven(pool, false);
+    }
 }
 
 unsigned lfma__cache_fair_count(lfma__pool *pool, lfma__slot *slot, unsigned side, unsigned order)

@@ -76,14 +76,23 @@ static void state_pressed(void) /* each keeps something and is to give it back *
 
 static void state_lent(void) /* thread 1 alone keeps something, and more than its share may be */
 {
+    world_grow(1);
     world_give(1, EDGE);
     world_give(1, EDGE + 1);
+}
+
+static void state_uneven(void) /* the same on both sides, and it is asked for what is more than its share */
+{
+    state_lent();
+    world_free(EDGE + 2, 2);
+    world_take(1);
+    world_ask();
 }
 
 static const explore_state cache_states[] = {
     { "fresh", state_fresh },       { "shared", state_shared }, { "ahead", state_ahead },
     { "gathered", state_gathered }, { "filled", state_filled }, { "apart", state_apart },
-    { "pressed", state_pressed },   { "lent", state_lent },
+    { "pressed", state_pressed },   { "lent", state_lent },     { "uneven", state_uneven },
 };
 
 static const explore_state cached_states[] = { { "ahead", state_ahead },

@@ -147,9 +147,10 @@ void world_join(void)
         settle();
 }
 
+static const uint32_t numbers[EXPLORE_THREADS] = { 1, 0, 2 }; /* as those of EXPLORE_FIXED */
+
 static void be(unsigned actor)
 {
-    static const uint32_t numbers[EXPLORE_THREADS] = { 1, 0, 2 }; /* as those of EXPLORE_FIXED */
     lfma__thread_self = (lfma__thread)LFMA__THREAD_OF(actor < EXPLORE_THREADS ? numbers[actor] : 0);
 }
 
@@ -175,21 +176,34 @@ void world_give(unsigned actor, unsigned page)
     be(EXPLORE_OUTSIDE);
 }
 
+/* A step of a grant on each side. */
+static void grow(unsigned actor)
+{
+    for (unsigned side = 0; side < LFMA__SIDES; side++)
+        (void)lfma__cache_fair_count(&world.arena->pool, &world.arena->slots[numbers[actor]], side,
+                                     world.shape->order_least);
+}
+
+void world_grow(unsigned actor)
+{
+    for (unsigned step = 0; step < 4; step++)
+        grow(actor);
+}
+
 void world_share(void)
 {
-    const unsigned order = world.shape->order_least;
-    for (unsigned round = 0; round < 2 * EXPLORE_THREADS; round++) {
-        lfma__slot *const slot = &world.arena->slots[round % EXPLORE_THREADS];
-        for (unsigned side = 0; side < LFMA__SIDES; side++) {
-            (void)lfma__cache_reserve(&world.arena->pool, slot, side, order);
-            lfma__cache_release(slot, side, order);
-        }
-    }
+    for (unsigned round = 0; round < 2 * EXPLORE_THREADS; round++)
+        grow(round % EXPLORE_THREADS);
 }
 
 void world_press(void)
 {
     lfma__cache_press(&world.arena->pool);
+}
+
+void world_ask(void)
+{
+    lfma__a64_store_relaxed(&world.arena->pool.way, lfma__cache_way_of(&world.arena->pool) | LFMA__WAY_UNEVEN);
 }
 
 void world_made(void)

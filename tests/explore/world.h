@@ -33,12 +33,15 @@ void world_made(void);
 
 /*
  * For states with caches: a thread has a block of the least order more, and what it took ahead with it; a page that
- * it has is freed by it and kept; all have an even share of what may be kept; memory has run short.
+ * it has is freed by it and kept; it may keep all that is left; all have an even share of what may be kept; memory
+ * has run short; somebody misses a part of his share.
  */
 void world_take(unsigned actor);
 void world_give(unsigned actor, unsigned page);
+void world_grow(unsigned actor);
 void world_share(void);
 void world_press(void);
+void world_ask(void);
 
 /* Before each run. */
 void world_reset(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arena/arena.h"
+#include "cache/grant.h"
 #include "support/zones.h"
 
 lfma_arena_config arena_config(const arena_plan *plan)
@@ -100,6 +101,14 @@ static bool figures_are_right(lfma_arena *arena, const lfma_report *report)
     return (s.cached_bytes == report->pages_cached * s.page_bytes && s.cached_bytes <= s.cached_bytes_max &&
             s.allocated_bytes == report->pages_allocated * s.page_bytes) ||
            wrong("the statistics are wrong, or the bound is passed", 0, 0);
+}
+
+void arena_grow_grants(lfma_arena *arena, lfma_cache *cache)
+{
+    for (unsigned step = 0; step < 32; step++) {
+        for (unsigned side = 0; side < LFMA__SIDES; side++)
+            (void)lfma__cache_fair_count(&arena->pool, (lfma__slot *)(void *)cache, side, 0);
+    }
 }
 
 bool arena_is_sound(lfma_arena *arena)

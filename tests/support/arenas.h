@@ -35,6 +35,9 @@ lfma_arena_stats_t arena_stats(lfma_arena *arena);
  * what is broken to stderr. */
 bool arena_is_sound(lfma_arena *arena);
 
+/* Let a cache's grants grow in all their steps, as many refills would: to its even share, or what is left of it. */
+void arena_grow_grants(lfma_arena *arena, lfma_cache *cache);
+
 /* Coalesce whole, without limits; true if the call says it was complete. */
 bool arena_join_all(lfma_arena *arena);
 

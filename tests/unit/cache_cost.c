@@ -64,15 +64,15 @@ static void free_counted(lfma_arena *arena, char *block, struct costs *costs)
     REQUIRE_CODE(code, LFMA_OK);
 }
 
-/* Pairs of one thread, at once or in batches, of one order or of several: after the first ones no word is shared. */
+/* Pairs of one thread, at once or in batches: when its grant has grown, no word is shared. */
 Test(cache_cost, a_steady_thread_changes_no_word_by_an_atomic)
 {
     for (unsigned order = 0; order <= 6; order++) {
         for (unsigned batch = 1; batch <= 32; batch *= 2) {
             lfma_arena *const arena = open_cut(order, 0);
             struct costs costs = { 0 };
-            for (unsigned round = 0; round < 20; round++) {
-                if (round == 4)
+            for (unsigned round = 0; round < 40; round++) {
+                if (round == 20)
                     costs = (struct costs){ 0 };
                 for (unsigned n = 0; n < batch; n++)
                     alloc_counted(arena, order, &blocks[n], &costs);
@@ -96,11 +96,14 @@ Test(cache_cost, a_refill_takes_several_by_one_atomic)
         for (unsigned order = 0; order <= 4; order++) {
             lfma_arena *const arena = open_cut(order, flags);
             const unsigned count = 128u >> (order > 3 ? order - 3 : 0);
-            struct costs takes = { 0 }, gives = { 0 };
-            for (unsigned n = 0; n < count; n++)
-                alloc_counted(arena, order, &blocks[n], &takes);
-            for (unsigned n = 0; n < count; n++)
-                free_counted(arena, blocks[n], &gives);
+            struct costs takes, gives;
+            for (unsigned round = 0; round < 20; round++) { /* the grant grows, but for the last one */
+                takes = gives = (struct costs){ 0 };
+                for (unsigned n = 0; n < count; n++)
+                    alloc_counted(arena, order, &blocks[n], &takes);
+                for (unsigned n = 0; n < count; n++)
+                    free_counted(arena, blocks[n], &gives);
+            }
             const uint64_t most = FILL_MOST;
             const uint64_t states = flags ? count : 0; /* a hardened free takes the state by an exchange */
             REQUIRE(takes.changes_most <= most && gives.changes_most <= most, "order %u: %" PRIu64 ", %" PRIu64,

@@ -63,6 +63,7 @@ Test(cache_grants, sizes_in_use_share_evenly)
     lfma_arena *arena;
     lfma_cache *const cache = open_cache(0, &arena);
     lfma__slot *const slot = (lfma__slot *)(void *)cache;
+    arena_grow_grants(arena, cache);
     for (unsigned side = 0; side < LFMA__SIDES; side++) {
         for (unsigned largest = 0; largest <= 8; largest++) {
             for (unsigned round = 0; round < 2; round++) {
@@ -141,16 +142,16 @@ Test(cache_grants, a_flush_gives_the_grant_back)
     lfma_arena *arena;
     lfma_cache *const first = open_cache(0, &arena), *second;
     REQUIRE_CODE(lfma_cache_create(arena, &second), LFMA_OK);
-    use(first, 0, 2);
-    use(second, 0, 2);
-    use(first, 0, 2);
-    use(second, 0, 2); /* of two users each has a half */
+    for (unsigned round = 0; round < 20; round++) { /* of two users each has a half */
+        use(first, 0, 1);
+        use(second, 0, 1);
+    }
     for (unsigned side = 0; side < LFMA__SIDES; side++)
         REQUIRE(grant_of(first, side)->pages == arena->pool.pages_max[side] / 2 &&
                     grant_of(second, side)->pages == arena->pool.pages_max[side] / 2,
                 "side %u: %" PRIu64, side, grant_of(first, side)->pages);
     REQUIRE_CODE(lfma_cache_flush(arena, second), LFMA_OK);
-    use(first, 3, 2);
+    use(first, 3, 20);
     for (unsigned side = 0; side < LFMA__SIDES; side++) {
         REQUIRE(grant_of(second, side)->pages == 0 && !grant_of(second, side)->is_user, "side %u", side);
         REQUIRE(grant_of(first, side)->pages == arena->pool.pages_max[side], "side %u: %" PRIu64, side,
@@ -158,6 +159,93 @@ Test(cache_grants, a_flush_gives_the_grant_back)
     }
     lfma_cache_destroy(second);
     close_cache(arena, first);
+}
+
+/* A pair of calls that keeps a cache steady: no hold begins anew. */
+static void tick(lfma_cache *cache)
+{
+    REQUIRE_CODE(lfma_cache_free(cache, lfma_cache_alloc(cache, PAGE)), LFMA_OK);
+}
+
+static bool has_half(const lfma_arena *arena, const lfma_cache *cache)
+{
+    return grant_of(cache, LFMA__TAKE)->pages == arena->pool.pages_max[LFMA__TAKE] / 2;
+}
+
+/* Who comes late gets its share of one that has all and never begins anew, if that one calls at all. */
+Test(cache_grants, a_late_cache_gets_its_share_of_a_steady_one)
+{
+    for (uint32_t flags = 0; flags <= LFMA_HARDENED; flags += LFMA_HARDENED) {
+        lfma_arena *arena;
+        lfma_cache *const steady = open_cache(flags, &arena), *late;
+        REQUIRE_CODE(lfma_cache_create(arena, &late), LFMA_OK);
+        for (unsigned n = 0; n < 20; n++) {
+            for (unsigned order = 0; order < 6; order++)
+                use(steady, order, 1);
+        }
+        REQUIRE(grant_of(steady, LFMA__TAKE)->pages == arena->pool.pages_max[LFMA__TAKE], "all of it");
+        REQUIRE(grant_of(steady, LFMA__TAKE)->reserved > arena->pool.pages_max[LFMA__TAKE] / 2, "and uses it");
+        for (unsigned n = 0; n < 100; n++)
+            tick(steady);
+        unsigned turns = 0;
+        while (!has_half(arena, late) && turns++ < 40) {
+            use(late, 0, 1);
+            tick(steady);
+        }
+        REQUIRE(has_half(arena, late) && has_half(arena, steady), "after %u turns: %" PRIu64 " and %" PRIu64, turns,
+                grant_of(late, LFMA__TAKE)->pages, grant_of(steady, LFMA__TAKE)->pages);
+        for (unsigned n = 0; n < 200; n++) /* and nobody is asked any more */
+            tick(n % 2 ? steady : late);
+        REQUIRE(lfma__cache_way(&arena->pool) == lfma__cache_way_of(&arena->pool), "still uneven");
+        lfma_cache_destroy(late);
+        close_cache(arena, steady);
+    }
+}
+
+/* An idle one does not answer: it is asked ever more seldom, while the late one does without. */
+Test(cache_grants, an_idle_cache_is_asked_ever_more_seldom)
+{
+    lfma_arena *arena;
+    lfma_cache *const idle = open_cache(0, &arena), *late;
+    REQUIRE_CODE(lfma_cache_create(arena, &late), LFMA_OK);
+    use(idle, 0, 20);
+    unsigned asked = 0, when = 0;
+    bool is_uneven = false;
+    for (unsigned n = 1; n <= 100000; n++) {
+        tick(late);
+        const bool was_uneven = is_uneven;
+        is_uneven = (lfma__cache_way(&arena->pool) & LFMA__WAY_UNEVEN) != 0;
+        if (is_uneven && !was_uneven) {
+            REQUIRE(n > when + when / 2, "asked after %u and %u pairs", when, n);
+            when = n;
+            asked++;
+        }
+    }
+    REQUIRE(asked >= 8 && asked <= 20, "%u times", asked);
+    REQUIRE(grant_of(late, LFMA__TAKE)->pages == 0, "from whom?");
+    for (unsigned n = 0; n < 300000 && !has_half(arena, late); n++) { /* it is back: the next time it answers */
+        tick(late);
+        tick(idle);
+    }
+    REQUIRE(has_half(arena, late), "%" PRIu64, grant_of(late, LFMA__TAKE)->pages);
+    lfma_cache_destroy(late);
+    close_cache(arena, idle);
+}
+
+/* Who needs little has little: the rest is for others, though it never calls again. */
+Test(cache_grants, a_grant_grows_in_steps)
+{
+    lfma_arena *arena;
+    lfma_cache *const once = open_cache(0, &arena), *other;
+    REQUIRE_CODE(lfma_cache_create(arena, &other), LFMA_OK);
+    tick(once);
+    const uint64_t most = arena->pool.pages_max[LFMA__TAKE];
+    REQUIRE(grant_of(once, LFMA__TAKE)->pages < most / 8, "%" PRIu64 " of %" PRIu64,
+            grant_of(once, LFMA__TAKE)->pages, most);
+    use(other, 0, 30);
+    REQUIRE(has_half(arena, other), "%" PRIu64, grant_of(other, LFMA__TAKE)->pages);
+    lfma_cache_destroy(other);
+    close_cache(arena, once);
 }
 
 /* Calls are counted where they end, by holds or not; however they end, the sums are exact. */
