@@ -89,6 +89,8 @@ CHANGES = [
      "    for (unsigned side = 0; side < LFMA__SIDES; side++) {\n        lfma__cache_drain_side(",
      "    for (unsigned side = 0; side < LFMA__GIVE; side++) {\n        lfma__cache_drain_side("),
     ("grant not given back", "cache/grant.c", "(void)lfma__a64_add_relaxed(&purse->left, grant->pages); ", ";"),
+    ("a scarce block is cut ahead", "cache/refill.c", "|| !lfma__zone_is_plenty(zone, splits))", ")"),
+    ("cut parts have a state", "cache/refill.c", "lfma__state_clear(lfma__zone_states(zone), page);", ";"),
     ("asked in vain", "cache/grant.c", "            lfma__cache_drain_side(pool, slot, side);\n        adjust(",
      "            continue;\n        adjust("),
     ("asked for ever", "cache/grant.c", "        set_uneven(pool, false);\n", ""),

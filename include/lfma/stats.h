@@ -41,7 +41,7 @@ typedef struct lfma_arena_stats_t {
     uint64_t frees;           /**< successful frees */
     uint64_t bytes_requested; /**< asked for by the successful allocations */
     uint64_t bytes_reserved;  /**< handed out for them: the difference is the rounding */
-    uint64_t splits;          /**< allocations that were served by splitting a larger block */
+    uint64_t splits;          /**< allocations for which a larger block was split */
 
     uint64_t failed_nomem;      /**< LFMA_E_NOMEM returned */
     uint64_t failed_fragmented; /**< LFMA_E_FRAGMENTED returned */

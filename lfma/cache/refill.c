@@ -30,6 +30,30 @@ static bool reuse_gathered(lfma__pool *pool, lfma__slot *slot, unsigned order)
     return true;
 }
 
+/*
+ * No block of the order is free. While large ones are plenty, allocate one of several times the size and cut it up:
+ * its parts lie side by side, so that two threads' blocks seldom share a line of states, and need not be published.
+ * Returns their bits, and *ret_slice; 0 if it is not to be.
+ */
+static uint64_t cut(lfma__pool *pool, lfma__slot *slot, lfma__zone *zone, unsigned order, uint32_t home,
+                    unsigned room, uint64_t *ret_slice)
+{
+    const uint64_t splits = lfma__owner_figure(&slot->owner, LFMA__SPLITS);
+    if (room < 2 || order >= zone->order_max || !lfma__zone_is_plenty(zone, splits))
+        return 0;
+    const unsigned most = zone->order_max - order, fits = lfma__log2_floor(room);
+    const unsigned parts_log2 = fits < most ? fits : most;
+    const uint64_t page = lfma__zone_alloc(zone, &slot->owner, order + parts_log2, home);
+    if (page == LFMA__NONE)
+        return 0;
+    if (lfma__owner_figure(&slot->owner, LFMA__SPLITS) == splits)
+        lfma__owner_count(&slot->owner, LFMA__SPLITS, 1);
+    if (pool->hardened)
+        lfma__state_clear(lfma__zone_states(zone), page);
+    *ret_slice = (page >> order) / LFMA__WORD_BITS;
+    return lfma__word_mask((page >> order) % LFMA__WORD_BITS, 1u << parts_log2);
+}
+
 static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned order, uint32_t home)
 {
     lfma__hold *const take = &slot->shelves[order].holds[LFMA__TAKE];
@@ -39,7 +63,10 @@ static bool refill(lfma__pool *pool, lfma__slot *slot, uint64_t zone, unsigned o
     uint64_t index;
     if (room == 0)
         return false;
-    const uint64_t bits = lfma__zone_claim_bits(lfma__row_zone(&pool->row, zone), order, home, room, &index);
+    lfma__zone *const from = lfma__row_zone(&pool->row, zone);
+    uint64_t bits = lfma__zone_claim_bits(from, order, home, room, &index);
+    if (bits == 0)
+        bits = cut(pool, slot, from, order, home, room, &index);
     if (bits == 0)
         return false;
     const uint64_t first = (zone << pool->row.pages_log2) + (index * LFMA__WORD_BITS << order);

@@ -89,10 +89,18 @@ static void state_uneven(void) /* the same on both sides, and it is asked for wh
     world_ask();
 }
 
+static void state_whole(void) /* one large block, and nothing that is kept: who takes a page ahead cuts from it */
+{
+    world_free(EDGE, 8);
+    world_join();
+    world_share();
+}
+
 static const explore_state cache_states[] = {
     { "fresh", state_fresh },       { "shared", state_shared }, { "ahead", state_ahead },
     { "gathered", state_gathered }, { "filled", state_filled }, { "apart", state_apart },
     { "pressed", state_pressed },   { "lent", state_lent },     { "uneven", state_uneven },
+    { "whole", state_whole },
 };
 
 static const explore_state cached_states[] = { { "ahead", state_ahead },

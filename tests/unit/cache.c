@@ -89,7 +89,7 @@ Test(cache, shares_are_even)
         const unsigned live = n < 8 ? n + 1 : 16 - n; /* they come, and leave again */
         if (n < 8)
             REQUIRE_CODE(lfma_cache_create(arena, &caches[n]), LFMA_OK);
-        for (unsigned round = 0; round < 3; round++) {
+        for (unsigned round = 0; round < 8; round++) { /* it grows in steps, one at each refill */
             for (unsigned i = 0; i < live; i++) {
                 REQUIRE(take_pages(arena, caches[i], blocks, 200) == 200, "memory");
                 free_pages(arena, caches[(i + round) % live], blocks, 0, 200);

@@ -6,6 +6,7 @@
 #include "support/unit.h"
 
 #include <lfma/lfma.h>
+#include <string.h>
 
 #define PAGE ((size_t)64)
 #define KEEP 4096u /* pages of all caches */
@@ -120,6 +121,56 @@ Test(cache_grants, a_larger_size_finds_room)
         REQUIRE(take->reserved <= take->pages, "%" PRIu64 " of %" PRIu64, take->reserved, take->pages);
         close_cache(arena, cache);
     }
+}
+
+/* In a fresh arena each cache cuts blocks of its own, whose states share no line with another cache's. */
+Test(cache_grants, a_large_block_is_cut_for_one_cache)
+{
+    for (uint32_t flags = 0; flags <= LFMA_HARDENED; flags += LFMA_HARDENED) {
+        for (unsigned order = 0; order <= 5; order++) {
+            enum { BLOCKS = 16, PAGES_A_LINE = 64 };
+            lfma_arena *arena;
+            lfma_cache *caches[2] = { open_cache(flags, &arena) };
+            REQUIRE_CODE(lfma_cache_create(arena, &caches[1]), LFMA_OK);
+            for (unsigned n = 0; n < 4; n++)
+                arena_grow_grants(arena, caches[n % 2]);
+            char *blocks[2 * BLOCKS];
+            static unsigned char lines[(1 << 16) / PAGES_A_LINE];
+            memset(lines, 0, sizeof lines);
+            for (unsigned n = 0; n < 2 * BLOCKS; n++) {
+                REQUIRE((blocks[n] = lfma_cache_alloc(caches[n % 2], PAGE << order)) != NULL, "%u", n);
+                const size_t page = (size_t)(blocks[n] - (char *)arena->base) / PAGE;
+                lines[page / PAGES_A_LINE] |= (unsigned char)(1 << n % 2);
+                REQUIRE(lines[page / PAGES_A_LINE] != 3, "order %u: page %zu is the other's neighbour", order, page);
+            }
+            REQUIRE(arena_is_sound(arena), "order %u", order);
+            REQUIRE(arena_stats(arena).splits == 2, "order %u: %" PRIu64 " splits", order, arena_stats(arena).splits);
+            for (unsigned n = 0; n < 2 * BLOCKS; n++)
+                REQUIRE_CODE(lfma_cache_free(caches[n % 2], blocks[n]), LFMA_OK);
+            lfma_cache_destroy(caches[1]);
+            lfma_cache_destroy(caches[0]);
+            REQUIRE(arena_is_sound(arena) && arena_join_all(arena) && arena_is_fresh(arena), "order %u", order);
+            REQUIRE_CODE(lfma_arena_destroy(arena), LFMA_OK);
+        }
+    }
+}
+
+/* When large blocks are scarce nobody takes more of one than it asks for. */
+Test(cache_grants, a_scarce_block_is_not_cut_ahead)
+{
+    lfma_arena *arena;
+    lfma_cache *const cache = open_cache(0, &arena);
+    arena_grow_grants(arena, cache);
+    while (lfma_alloc_aligned(arena, PAGE << 10, 0) != NULL)
+        ;
+    char *const last = (char *)arena->base;
+    REQUIRE_CODE(lfma_free(arena, last), LFMA_OK);
+    lfma__cache_ease(&arena->pool);
+    REQUIRE(lfma_cache_alloc(cache, PAGE) == last, "the first page of the last block");
+    const lfma_arena_stats_t stats = arena_stats(arena);
+    REQUIRE(stats.cached_bytes == 0 && stats.free_bytes == (PAGE << 10) - PAGE, "%" PRIu64 " are kept",
+            (uint64_t)stats.cached_bytes);
+    lfma_arena_destroy_forced(arena);
 }
 
 /* Of a size of which a grant has room for a few only, nothing is kept. */
